@@ -27,7 +27,7 @@ pub struct Arguments {
     /// Where the table of an MPI goes. Before `--mpi`, which takes all that follows, as are the next four
     #[arg(short, long, value_name = "FILE", requires = "mpi", default_value = "dtc-mpi-table.txt")]
     output: PathBuf,
-    /// Packed bytes of the largest calls that are measured; larger ones are left to the MPI
+    /// Packed bytes of the largest calls that are measured. Less than 16 MiB leaves larger ones to the MPI
     #[arg(long, value_name = "BYTES", requires = "mpi", default_value_t = 16 << 20, value_parser = clap::value_parser!(u64).range(256..=16 << 20))]
     largest: u64,
     /// How often all of it is measured; the lowest gain of each call counts

@@ -41,6 +41,8 @@ struct elements {
     MPI_Datatype datatype;
     int count;
     long size;
+    /* Bytes that they reach over, at most. */
+    long reach;
 };
 
 static MPI_Datatype committed(MPI_Datatype made)
@@ -100,7 +102,7 @@ static MPI_Datatype record(long bytes, int reach)
 
 static struct elements elements_of(enum arrangement arrangement, long bytes, int reach, long size)
 {
-    struct elements elements = {MPI_DATATYPE_NULL, 1, size};
+    struct elements elements = {MPI_DATATYPE_NULL, 1, size, size * reach};
     int pieces = (int)(size / bytes);
     if (arrangement == REGULAR) elements.datatype = regular(pieces, bytes, reach);
     if (arrangement == LISTED) elements.datatype = listed(pieces, bytes, reach);
@@ -142,7 +144,7 @@ static void exchange(const struct elements *of, int with)
     MPI_Request requests[2 * MESSAGES];
     for (int at = 0; at < MESSAGES; at++)
         (with ? MPI_Irecv : PMPI_Irecv)(
-            back, of->count, of->datatype, !rank, at, MPI_COMM_WORLD, &requests[at]);
+            back + at * of->reach, of->count, of->datatype, !rank, at, MPI_COMM_WORLD, &requests[at]);
     for (int at = 0; at < MESSAGES; at++)
         (with ? MPI_Isend : PMPI_Isend)(
             memory, of->count, of->datatype, !rank, at, MPI_COMM_WORLD, &requests[MESSAGES + at]);
@@ -208,11 +210,16 @@ static void measure_all(enum arrangement arrangement, long bytes, int reach, lon
     struct elements of = elements_of(arrangement, bytes, reach, size);
     for (enum call call = PACK; call < CALLS; call++) {
         double alone = 0, with = 0;
-        memset(back, 0xa5, (size_t)(size * reach));
+        memset(back, 0xa5, (size_t)(size * reach) * MESSAGES);
         PMPI_Barrier(MPI_COMM_WORLD);
         if (call == UNPACK) pack(&of, 0);
         if (rank == 0 || call >= MESSAGE) measure(call, &of, &alone, &with);
-        if (call != PACK && (rank == 0 || call >= MESSAGE)) compare(&of);
+        memset(back, 0x5a, (size_t)(size * reach));
+        if (call != PACK && (rank == 0 || call >= MESSAGE)) {
+            if (call >= MESSAGE) PMPI_Barrier(MPI_COMM_WORLD);
+            DONE[call](&of, 1);
+            compare(&of);
+        }
         if (rank == 0)
             printf("%s %s 1/%d %ld %ld %.0f %.0f\n", CALL_NAMES[call], ARRANGEMENT_NAMES[arrangement], reach, bytes, size, alone, with);
     }
@@ -228,11 +235,12 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &processes);
     if (processes != 2) fail("expected 2 processes");
+    if ((void *)MPI_Pack == (void *)PMPI_Pack) fail("expected libdtc_mpi in both processes: does the launcher pass LD_PRELOAD on?");
     const long largest = argc > 1 ? atol(argv[1]) : 0;
     PMPI_Get_library_version(version, &length);
     version[strcspn(version, ",\n")] = 0;
     if (rank == 0) printf("mpi: %s\n", version);
-    memory = malloc((size_t)largest * 8), back = malloc((size_t)largest * 8);
+    memory = malloc((size_t)largest * 8), back = malloc((size_t)largest * 8 * MESSAGES);
     packed = malloc((size_t)largest), again = malloc((size_t)largest);
     if (!memory || !back || !packed || !again) fail("memory for elements");
     for (long at = 0; at < largest * 8; at++) memory[at] = (unsigned char)(at * 167 + (at >> 8) * 13 + (at >> 16) * 5);

@@ -8,6 +8,9 @@ use dtc_mpi_table::{Facts, Pieces, SIZES, Sizes, Table, Use};
 /// Bytes of the calls that are spoken of where a call of the type is smaller than any that dtc does.
 const USUAL: i64 = 64 << 10;
 
+/// Packed bytes of the longest message that libdtc_mpi packs.
+const LARGEST_MESSAGE: i64 = 256 << 20;
+
 /// The calls of one size.
 pub struct Preload {
     /// Their packed bytes.
@@ -24,7 +27,8 @@ fn narrow(number: u64) -> i64 {
 pub fn preload(pipeline: &Pipeline, facts: &TypeFacts, bytes: u64) -> Option<Preload> {
     let layout = pipeline.layout();
     let contiguous = layout.contiguous().is_some() && facts.extent() == narrow(layout.size());
-    if layout.size() == 0 || contiguous {
+    // Padding of a long double stays where it is.
+    if layout.size() == 0 || contiguous || facts.alignment > 8 {
         return None;
     }
     let lengths = layout.run_lengths();
@@ -39,7 +43,9 @@ pub fn preload(pipeline: &Pipeline, facts: &TypeFacts, bytes: u64) -> Option<Pre
     });
     let bytes = if narrow(bytes) < SIZES[0] { USUAL } else { narrow(bytes) };
     let served = |table: &Table| {
-        let does = |of: &Use| table.sizes(*of, &pieces) != Sizes::NONE && table.sizes(*of, &pieces).hold(bytes);
+        let fits = |of: &Use| matches!(of, Use::Pack | Use::Unpack) || bytes <= LARGEST_MESSAGE;
+        let does =
+            |of: &Use| fits(of) && table.sizes(*of, &pieces) != Sizes::NONE && table.sizes(*of, &pieces).hold(bytes);
         Use::ALL.into_iter().filter(does).map(Use::name).collect()
     };
     let served = Table::all_shipped().into_iter().map(|table| (table.mpi.clone(), served(&table))).collect();

@@ -2,6 +2,7 @@
 
 use crate::abi::{Abi, MPI_SUCCESS};
 use crate::collectives::direct;
+use crate::limits::limits;
 use crate::memory::{has_gpu, source_of_awareness, takes_devices};
 use crate::pmpi::pmpi;
 use crate::report::reports;
@@ -101,6 +102,7 @@ pub fn tell<A: Abi>() {
     print(&format!("substitutes: {said}"));
     let later = if sees_completions::<A>() { ", nonblocking and persistent messages" } else { " alone" };
     print(&format!("served: blocking calls{later}"));
+    print(&format!("calls decided by the table of: {}", limits().mpi()));
     if !has_gpu() {
         return;
     }

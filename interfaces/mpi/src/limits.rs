@@ -26,6 +26,8 @@ pub struct Limits {
     all: bool,
     /// The sizes of calls that dtc does with some pieces, by their use.
     any: [Sizes; Use::ALL.len()],
+    /// What calls gain whose pieces are not known, by their use and the column of their size.
+    usual: [[f32; SIZES.len()]; Use::ALL.len()],
     /// One of this many bytes of a collective, at least, is one that dtc moves faster.
     pub share: i64,
     /// Whether contiguous datatypes are left to the MPI, and others decoded only when their uses pay for it ([`rent`](crate::rent)).
@@ -69,6 +71,7 @@ impl Limits {
 
     fn of(table: Table, all: bool) -> Limits {
         Limits {
+            usual: Use::ALL.map(|of| SIZES.map(|size| table.usual_gain(of, size))),
             any: Use::ALL.map(|of| if all { Sizes::ALL } else { table.any(of) }),
             share: if all { LARGEST_MESSAGE } else { SHARE },
             leaves_whole: !all,
@@ -82,12 +85,13 @@ impl Limits {
         if self.all { Sizes::ALL } else { self.table.sizes(of, pieces) }
     }
 
-    /// Picoseconds for each packed byte that the MPI takes longer than dtc for a call: with pieces of this kind, or with any that dtc does, by
-    /// what three of four of these gain. 0 or less if dtc does not do it.
+    /// Picoseconds for each packed byte that the MPI takes longer than dtc for a call: with pieces of this kind, or with any, of which half
+    /// gain more. 0 or less if dtc does not do it.
     pub fn lost(&self, of: Use, pieces: Option<&Pieces>, bytes: i64) -> i64 {
         let bytes = bytes.max(SIZES[0]);
-        let gain =
-            pieces.map_or_else(|| self.table.cautious_gain(of, bytes), |pieces| self.table.gain(of, pieces, bytes));
+        let column = SIZES.iter().rposition(|size| *size <= bytes).unwrap_or(0);
+        let usual = || self.usual[of as usize][column];
+        let gain = pieces.map_or_else(usual, |pieces| self.table.gain(of, pieces, bytes));
         ((gain - 1.0) * PICOSECONDS_OF_BYTE) as i64
     }
 

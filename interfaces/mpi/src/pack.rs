@@ -1,11 +1,10 @@
 //! `MPI_Pack` and `MPI_Unpack`, whose packed data are the bytes of the type map in MPICH, Open MPI and dtc. (MPI 4.1, 5.2)
 
 use crate::abi::{Abi, MPI_SUCCESS};
-use crate::limits::limits;
 use crate::memory::{Form, Moved, Place, fail, is_decoded, offset, place_of, span_of, takes_devices, true_lb_of};
 use crate::moves::{Move, Packing};
 use crate::recall::{if_known, recall};
-use crate::rent::{self, Refused, plan_now, plan_of_use};
+use crate::rent::{self, Purpose, Refused, plan_now, plan_of_use};
 use crate::report::{Counted, count};
 use crate::staged::Buffer;
 use crate::start::{is_aside, is_ready};
@@ -91,7 +90,7 @@ impl<A: Abi> Call<A> {
         if is_left || self.packed.is_null() {
             return Ok(None);
         }
-        let plan = plan_of_use::<A>(elements, datatype, (of, limits().smallest(of)), self.communicator)?;
+        let plan = plan_of_use::<A>(elements, datatype, Purpose::alone(of), self.communicator)?;
         let Some(plan) = plan.filter(|plan| plan.derived().is_some() && plan.is_at(memory)) else { return Ok(None) };
         let fits = |bytes: &i64| *bytes <= self.room && plan.served(of).hold(*bytes);
         let Some(bytes) = elements.checked_mul(plan.size).filter(fits) else { return Ok(None) };

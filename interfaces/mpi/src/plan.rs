@@ -382,8 +382,10 @@ fn is_uniform(info: &dtc_info) -> bool {
 /// The contiguous pieces of a type that has some.
 fn pieces_of(r#type: &Type, info: &dtc_info) -> Pieces {
     let mut described = 0;
+    // The description of few pieces says nothing, and is written to be measured.
+    let asked = info.blocks >= Pieces::FEW && info.blocks < i64::MAX;
     // SAFETY: a live type, and `described` is writable.
-    let told = unsafe { dtc::dtc_flatten_size(r#type.get(), &mut described) } == DTC_OK;
+    let told = asked && unsafe { dtc::dtc_flatten_size(r#type.get(), &mut described) } == DTC_OK;
     Pieces::of(&Facts {
         packed: info.packed_size,
         extent: info.extent,

@@ -48,14 +48,34 @@ pub struct Rent {
     pub served: [Sizes; Use::ALL.len()],
     /// The pieces, as far as they are known so.
     pub pieces: Option<Pieces>,
-    /// Picoseconds that the MPI loses for a packed byte with pieces that are not known.
-    pub lost: i64,
+    /// Calls that were left to the MPI by what is known here.
+    left: u32,
 }
 
 impl Rent {
+    /// Calls that are left to the MPI before the MPI is asked anew: another thread may have freed the datatype and made one with its handle.
+    const LEFT: u32 = 256;
+
     /// Of a datatype that was not used.
     const NONE: Rent =
-        Rent { size: 0, bytes: 0, price: 0, served: [Sizes::ALL; Use::ALL.len()], pieces: None, lost: 0 };
+        Rent { size: 0, bytes: 0, price: 0, served: [Sizes::ALL; Use::ALL.len()], pieces: None, left: 0 };
+
+    /// Counts a call that is left to the MPI; false if what is known here is too old for that.
+    #[inline]
+    pub fn leave(&mut self) -> bool {
+        self.left += 1;
+        self.left < Rent::LEFT
+    }
+
+    /// Whether the MPI is to be asked.
+    pub fn is_stale(&self) -> bool {
+        self.size == 0 || self.left >= Rent::LEFT
+    }
+
+    /// Begins anew with what the MPI says, and with what uses have cost.
+    pub fn renew(&mut self, size: i64, served: [Sizes; Use::ALL.len()]) {
+        *self = Rent { size, served, bytes: self.bytes, ..Rent::NONE };
+    }
 }
 
 impl Remembered {

@@ -3,7 +3,7 @@
 //! the uses been known. Karlin, Manasse, Rudolph and Sleator, Competitive snoopy caching, Algorithmica 3, 1988.)
 //!
 //! What a use costs is estimated from its bytes and from what the MPI loses on such pieces, by its table ([`limits`](crate::limits)). The pieces of vectors
-//! and of long lists are known without decoding; of others, the loss is one that most calls exceed.
+//! are known without decoding; of others, the loss is one that half of the calls exceed.
 
 use crate::abi::{Abi, MPI_SUCCESS};
 use crate::limits::{LARGEST_MESSAGE, limits};
@@ -79,31 +79,17 @@ fn piece_of_vector<A: Abi>(datatype: A::Handle, envelope: &Envelope) -> Option<i
     Some(size?.saturating_mul(if contiguous { i64::from(i32::MAX) } else { numbers[1].into() }))
 }
 
-/// The pieces of a datatype, as far as its envelope tells: of a vector of predefined elements, or of a long list.
-fn pieces_of<A: Abi>(datatype: A::Handle, envelope: &Envelope, size: i64) -> Option<Pieces> {
-    /// Integers of the envelopes of subarrays and distributed arrays of four axes.
-    const FEW: i64 = 20;
-    if let Some(bytes) = piece_of_vector::<A>(datatype, envelope) {
-        return Some(Pieces { arrangement: Arrangement::Regular, bytes, share: share_of::<A>(datatype, size) });
-    }
-    // A list of lengths and displacements has two integers for a block, or one and an address.
-    let Envelope { integers, addresses, counts, types, .. } = *envelope;
-    let blocks = if addresses > 0 { addresses } else { integers.max(counts) / 2 };
-    let list = types == 1 && integers.max(counts) > FEW;
-    list.then(|| {
-        let share = share_of::<A>(datatype, size);
-        Pieces { arrangement: Arrangement::Listed, bytes: size / blocks.max(1), share }
-    })
-}
-
-/// Estimates what decoding costs, in nanoseconds, and what dtc would do, of a datatype that is used for so many packed bytes.
-fn estimate<A: Abi>(datatype: A::Handle, of: Use, bytes: i64, rent: &mut Rent) {
+/// Estimates what decoding costs, in nanoseconds, and what dtc would do. The pieces of vectors of predefined elements are known; those of lists may
+/// be of any datatype.
+fn estimate<A: Abi>(datatype: A::Handle, rent: &mut Rent) {
     let (limits, envelope) = (limits(), envelope_of::<A>(datatype));
-    rent.pieces = pieces_of::<A>(datatype, &envelope, rent.size);
+    rent.pieces = piece_of_vector::<A>(datatype, &envelope).map(|bytes| {
+        let share = share_of::<A>(datatype, rent.size);
+        Pieces { arrangement: Arrangement::Regular, bytes, share }
+    });
     if let Some(pieces) = &rent.pieces {
         rent.served = Use::ALL.map(|of| limits.sizes(of, pieces));
     }
-    rent.lost = limits.lost(of, None, bytes);
     if rent.served.iter().all(|sizes| *sizes == Sizes::NONE) {
         rent.price = PRICELESS;
         return;
@@ -115,13 +101,16 @@ fn estimate<A: Abi>(datatype: A::Handle, of: Use, bytes: i64, rent: &mut Rent) {
 
 /// Whether the MPI does a call with so many elements, as far as this thread remembers the datatype.
 #[inline]
-pub fn is_left(known: &Remembered, elements: i64, of: Use) -> bool {
+pub fn is_left(known: &mut Remembered, elements: i64, of: Use) -> bool {
     let serves = |sizes: Sizes, size: i64| elements.checked_mul(size).is_some_and(|bytes| sizes.hold(bytes));
     match (known.is, &known.plan) {
         (Knowledge::Predefined, _) => true,
         (Knowledge::Decoded, Some(plan)) => plan.derived().is_none() || !serves(plan.served(of), plan.size),
         (Knowledge::Decoded, None) => false,
-        (Knowledge::NotDecoded, _) => known.rent.size > 0 && !serves(known.rent.served[of as usize], known.rent.size),
+        (Knowledge::NotDecoded, _) => {
+            let rent = &mut known.rent;
+            rent.size > 0 && !serves(rent.served[of as usize], rent.size) && rent.leave()
+        }
     }
 }
 
@@ -158,8 +147,26 @@ pub fn plan_now<A: Abi>(datatype: A::Handle, communicator: A::Handle) -> Result<
     }
 }
 
+/// What elements are used for.
+#[derive(Clone, Copy, Debug)]
+pub struct Purpose {
+    /// The call.
+    pub of: Use,
+    /// Fewest packed bytes of a use that is counted.
+    pub least: i64,
+    /// Packed bytes of the call, if it has more elements than these.
+    pub whole: i64,
+}
+
+impl Purpose {
+    /// A call with no other elements, which is counted if it is as large as one that dtc does.
+    pub fn alone(of: Use) -> Purpose {
+        Purpose { of, least: limits().smallest(of), whole: 0 }
+    }
+}
+
 /// The plan of a datatype for a use of `elements` of them that the processor reaches. None if it is predefined, or as long as it is not
-/// decoded. A use of fewer than `least` bytes is not counted.
+/// decoded.
 ///
 /// # Errors
 ///
@@ -168,13 +175,13 @@ pub fn plan_now<A: Abi>(datatype: A::Handle, communicator: A::Handle) -> Result<
 pub fn plan_of_use<A: Abi>(
     elements: i64,
     datatype: A::Handle,
-    (of, least): (Use, i64),
+    purpose: Purpose,
     communicator: A::Handle,
 ) -> Result<Option<PlanRef>, Refused> {
     let known = |known: &mut Remembered| (known.is != Knowledge::NotDecoded).then(|| known.plan.clone());
     match if_known::<A, _>(datatype, known).flatten() {
         Some(plan) => Ok(plan),
-        None => plan_for_rent::<A>(elements, datatype, (of, least), communicator),
+        None => plan_for_rent::<A>(elements, datatype, purpose, communicator),
     }
 }
 
@@ -182,22 +189,21 @@ pub fn plan_of_use<A: Abi>(
 fn plan_for_rent<A: Abi>(
     elements: i64,
     datatype: A::Handle,
-    (of, least): (Use, i64),
+    purpose: Purpose,
     communicator: A::Handle,
 ) -> Result<Option<PlanRef>, Refused> {
     if datatype == A::handles().datatype_null {
         return Ok(None);
     }
-    let limits = limits();
+    let (limits, Purpose { of, least, whole }) = (limits(), purpose);
     // What there is already, or whether to decode.
     let looked = recall::<A, _>(datatype, |known| {
         if known.is != Knowledge::NotDecoded {
             return Err(known.plan.clone());
         }
         let rent = &mut known.rent;
-        if rent.size == 0 {
-            rent.size = size_of::<A>(datatype).unwrap_or(0);
-            rent.served = limits.any();
+        if rent.is_stale() {
+            rent.renew(size_of::<A>(datatype).unwrap_or(0), limits.any());
         }
         let Some(bytes) = elements.checked_mul(rent.size).filter(|bytes| *bytes >= least) else { return Ok(false) };
         rent.bytes = rent.bytes.saturating_add(bytes.min(LARGEST_MESSAGE));
@@ -205,12 +211,12 @@ fn plan_for_rent<A: Abi>(
             return Ok(true);
         }
         if rent.price == 0 && rent.bytes >= LOOKED_AT {
-            estimate::<A>(datatype, of, bytes, rent);
+            estimate::<A>(datatype, rent);
         }
         if rent.price == 0 || rent.price == PRICELESS {
             return Ok(false);
         }
-        let lost = rent.pieces.as_ref().map_or(rent.lost, |pieces| limits.lost(of, Some(pieces), bytes));
+        let lost = limits.lost(of, rent.pieces.as_ref(), bytes.max(whole));
         Ok(rent.bytes.saturating_mul(lost) / 1000 >= rent.price)
     });
     match looked {

@@ -127,12 +127,16 @@ fn around(call: usize, words: &[usize], work: impl FnOnce(Function) -> c_int) ->
     calls.fetch_add(1, Relaxed);
     nanoseconds.fetch_add(time, Relaxed);
     let Some(judge) = JUDGE.get() else { return result };
-    for judged in datatypes_of(call, words).iter().flatten() {
-        let reason = (!handled).then(|| (judge.reason)(judged));
-        if let Some(reason) = reason {
+    let judged = datatypes_of(call, words);
+    let both = judged[1].is_some();
+    for judged in judged.iter().flatten() {
+        let reason = (judge.reason)(judged);
+        if !handled {
             counted.reasons[reason as usize].fetch_add(1, Relaxed);
         }
-        (judge.count)(call, judged.datatype, reason);
+        // One half of an exchange may have been left to the MPI; there is no reason for one that was not.
+        let done = handled && (!both || reason == Reason::Other);
+        (judge.count)(call, judged.datatype, (!done).then_some(reason));
     }
     result
 }

@@ -70,18 +70,19 @@ fn describe<A: Abi>(datatype: A::Handle) -> String {
 
 /// Counts a call with a datatype, which dtc did, or not for a reason. Predefined datatypes are not counted.
 pub fn count<A: Abi>(call: usize, datatype: usize, reason: Option<Reason>) {
-    if call >= CALLS || matches!(reason, Some(Reason::Predefined | Reason::Nothing)) {
+    let is_null = datatype == A::handles().datatype_null.word();
+    if is_null || call >= CALLS || matches!(reason, Some(Reason::Predefined | Reason::Nothing)) {
         return;
     }
     let known = types().described.get(&datatype).cloned();
     // Not while the lock is held: the MPI is asked.
     let description = known.unwrap_or_else(|| describe::<A>(A::Handle::of(datatype)));
     let mut types = types();
+    types.described.insert(datatype, description.clone());
     if types.counted.len() >= MOST_COUNTED && !types.counted.contains_key(&description) {
         return;
     }
-    *types.counted.entry(description.clone()).or_default().calls.entry((call, reason)).or_default() += 1;
-    types.described.insert(datatype, description);
+    *types.counted.entry(description).or_default().calls.entry((call, reason)).or_default() += 1;
 }
 
 /// Before the program frees a datatype: the next one may have its handle.

@@ -11,7 +11,7 @@
 //! ([`memory`](crate::memory)).
 
 use crate::abi::{Abi, MPI_SUCCESS};
-use crate::limits::{LARGEST_MESSAGE, limits};
+use crate::limits::LARGEST_MESSAGE;
 use crate::memory::{
     Direction, Form, Moved, Place, fail, form_of, offset, place_of, sends_packed, span_of, take_for_message,
     takes_devices, transfer_of, true_lb_of,
@@ -21,7 +21,7 @@ use crate::plan::Known;
 use crate::pmpi::pmpi;
 use crate::recall::{Knowledge, if_known, recall};
 use crate::receive_type::{ReceiveType, gap};
-use crate::rent::{self, Refused, plan_now, plan_of_use};
+use crate::rent::{self, Purpose, Refused, plan_now, plan_of_use};
 use crate::report::{Counted, count};
 use crate::staging::{self, BlockRef};
 use crate::start::{is_aside, is_ready};
@@ -198,7 +198,7 @@ fn stage<A: Abi>(message: &Message<A>, way: Way) -> Staging<A> {
     if way == Way::ReceivedUncounted {
         return Ok(None);
     }
-    let plan = plan_of_use::<A>(buffer.elements, buffer.datatype, (of, limits().smallest(of)), communicator)?;
+    let plan = plan_of_use::<A>(buffer.elements, buffer.datatype, Purpose::alone(of), communicator)?;
     let Some(plan) = plan.filter(|plan| plan.derived().is_some() && plan.is_at(buffer.memory)) else { return Ok(None) };
     if way == Way::Sent && !sends_packed(&plan) {
         return Ok(None);

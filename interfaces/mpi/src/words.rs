@@ -191,7 +191,7 @@ pub unsafe fn pass(function: *mut c_void, words: &[usize]) -> c_int {
         [a, b, c, d, e, f, g, h, i, j] => pass!(a b c d e f g h i j),
         [a, b, c, d, e, f, g, h, i, j, k] => pass!(a b c d e f g h i j k),
         [a, b, c, d, e, f, g, h, i, j, k, l] => pass!(a b c d e f g h i j k l),
-        // No call has so many arguments; a test of the table sees to it.
+        // No call has so many arguments: `taken` would not compile.
         _ => -1,
     }
 }

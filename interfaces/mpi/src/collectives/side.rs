@@ -12,7 +12,7 @@ use crate::memory::{
 use crate::moves::{self, Packing, batch_call};
 use crate::recall::{Knowledge, recall};
 use crate::receive_type::{ReceiveType, gap};
-use crate::rent::{Refused, plan_now, plan_of_use};
+use crate::rent::{Purpose, Refused, plan_now, plan_of_use};
 use crate::report::{Counted, count};
 use crate::staging::{self, BlockRef};
 use dtc::{DTC_MEMORY_DEVICE, dtc_batch_call};
@@ -58,7 +58,12 @@ fn dense_size<A: Abi>(datatype: A::Handle) -> Option<i64> {
 }
 
 /// The elements of a block that the processor reaches, or none if the MPI shall move the direction.
-fn elements_on_host<A: Abi>(given: &Given<A>, at: usize, wanted: &Wanted<A>) -> Result<Option<Elements>, Refused> {
+fn elements_on_host<A: Abi>(
+    given: &Given<A>,
+    at: usize,
+    wanted: &Wanted<A>,
+    whole: i64,
+) -> Result<Option<Elements>, Refused> {
     let (elements, datatype, memory) = (given.elements(at), given.datatype(at), given.memory_of(at));
     if elements < 0 || datatype == A::handles().datatype_null {
         return Ok(None);
@@ -67,7 +72,8 @@ fn elements_on_host<A: Abi>(given: &Given<A>, at: usize, wanted: &Wanted<A>) -> 
         return Ok(Some(Elements::Nothing));
     }
     let fits = |bytes: &i64| *bytes <= LARGEST_MESSAGE;
-    let Some(plan) = plan_of_use::<A>(elements, datatype, (Use::Exchange, 0), wanted.communicator)? else {
+    let purpose = Purpose { of: Use::Exchange, least: 0, whole };
+    let Some(plan) = plan_of_use::<A>(elements, datatype, purpose, wanted.communicator)? else {
         let predefined = recall::<A, _>(datatype, |known| known.is == Knowledge::Predefined) == Some(true);
         let size = if predefined { dense_size::<A>(datatype) } else { None };
         let bytes = size.and_then(|size| elements.checked_mul(size)).filter(fits);
@@ -80,22 +86,17 @@ fn elements_on_host<A: Abi>(given: &Given<A>, at: usize, wanted: &Wanted<A>) -> 
     Ok(bytes.map(|bytes| Elements::Moved(Moved { plan, memory, elements, bytes })))
 }
 
-/// Whether a direction has fewer bytes than dtc moves.
-fn is_small<A: Abi>(given: &Given<A>) -> bool {
-    let least = limits().smallest(Use::Exchange);
+/// Packed bytes of a direction, if dtc moves as many.
+fn bytes_of<A: Abi>(given: &Given<A>) -> Option<i64> {
     let mut bytes: i64 = 0;
     for at in 0..given.length {
         let (elements, datatype) = (given.elements(at), given.datatype(at));
         if elements <= 0 || datatype == A::handles().datatype_null {
             continue;
         }
-        let Some(more) = size_of::<A>(datatype).and_then(|size| elements.checked_mul(size)) else { return true };
-        bytes = bytes.saturating_add(more);
-        if bytes >= least {
-            return false;
-        }
+        bytes = bytes.saturating_add(size_of::<A>(datatype).and_then(|size| elements.checked_mul(size))?);
     }
-    true
+    Some(bytes).filter(|bytes| *bytes >= limits().smallest(Use::Exchange))
 }
 
 /// Stages a direction, unless the MPI shall move it. In place, all of it is the MPI's but what lies on a GPU.
@@ -110,16 +111,14 @@ pub fn stage<A: Abi>(given: &Given<A>, wanted: &Wanted<A>) -> Staging<A> {
     if let Some(device) = wanted.device {
         return stage_on_device(given, wanted, device);
     }
-    if wanted.direction == Direction::Both || is_small(given) {
-        return Ok(None);
-    }
+    let Some(whole) = bytes_of(given).filter(|_| wanted.direction != Direction::Both) else { return Ok(None) };
     let mut blocks = Vec::with_capacity(given.length);
     let (mut taken, mut bytes): (i64, i64) = (0, 0);
     let mut movable = true;
     let host = Place { kind: dtc::DTC_MEMORY_HOST, device: 0 };
     // Each block is a use of its datatype, also where another one is left to the MPI.
     for at in 0..given.length {
-        let elements = elements_on_host(given, at, wanted)?;
+        let elements = elements_on_host(given, at, wanted, whole)?;
         let Some(elements) = elements.filter(|_| movable) else {
             movable = false;
             continue;

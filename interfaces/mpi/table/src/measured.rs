@@ -114,6 +114,9 @@ pub struct Facts {
 }
 
 impl Pieces {
+    /// Pieces of which any MPI goes through a list fast: fewer are not taken for listed.
+    pub const FEW: i64 = 64;
+
     /// The pieces of a datatype that has some.
     ///
     /// ```
@@ -133,9 +136,7 @@ impl Pieces {
     /// assert_eq!((pieces.arrangement, pieces.bytes), (Arrangement::Regular, 8));
     /// ```
     pub fn of(facts: &Facts) -> Pieces {
-        /// Pieces whose list any MPI goes through fast.
-        const FEW: i64 = 64;
-        let many = facts.blocks >= FEW && facts.blocks < i64::MAX;
+        let many = facts.blocks >= Pieces::FEW && facts.blocks < i64::MAX;
         // Elements that interleave are as far from a rule as a list.
         let interleaved = facts.extent > 0 && facts.extent < facts.true_extent / 2;
         let arrangement = if many && (interleaved || facts.described > facts.blocks / 2) {
@@ -206,6 +207,13 @@ fn row_at(of: Use, arrangement: Arrangement, density: Density, piece: usize) -> 
     (kind * Density::ALL.len() + density as usize) * PIECES.len() + piece
 }
 
+/// The rows of a use: arrangement, density, and the place of a length in [`PIECES`].
+fn kinds() -> impl Iterator<Item = (Arrangement, Density, usize)> {
+    let densities = |arrangement| Density::ALL.map(|density| (arrangement, density));
+    let kinds = Arrangement::ALL.into_iter().flat_map(densities);
+    kinds.flat_map(|(arrangement, density)| (0..PIECES.len()).map(move |at| (arrangement, density, at)))
+}
+
 impl Table {
     /// A table without measurements, of which every call is left to the MPI.
     pub fn new(mpi: &str, machine: &str) -> Table {
@@ -242,6 +250,16 @@ impl Table {
         self.put(&Cell { gain: cell.gain.min(before), ..*cell })
     }
 
+    /// Everything that was measured.
+    pub fn cells(&self) -> impl Iterator<Item = Cell> {
+        let rows = Use::ALL.into_iter().flat_map(|of| kinds().map(move |kind| (of, kind)));
+        rows.flat_map(move |(of, (arrangement, density, at))| {
+            let row = *self.row(of, arrangement, density, at);
+            let cell = move |(size, gain)| Cell { r#use: of, arrangement, density, piece: PIECES[at], size, gain };
+            SIZES.into_iter().zip(row).map(cell).filter(|cell| !cell.gain.is_nan())
+        })
+    }
+
     /// The measured lengths of pieces on either side of a length, by their places in [`PIECES`]; none of longer ones.
     fn around(bytes: i64) -> Option<[usize; 2]> {
         let above = PIECES.iter().position(|piece| *piece >= bytes)?;
@@ -261,17 +279,14 @@ impl Table {
         cells.map(|gain| if gain.is_nan() { 0.0 } else { gain }).fold(f32::INFINITY, f32::min)
     }
 
-    /// What a call gains whose pieces are not known, if dtc does it: three of four calls of its size that dtc does gain more. 0 if there
+    /// What a call gains whose pieces are not known, if dtc does it: half of the calls of its size that dtc does gain more. 0 if there
     /// are none.
-    pub fn cautious_gain(&self, of: Use, bytes: i64) -> f32 {
+    pub fn usual_gain(&self, of: Use, bytes: i64) -> f32 {
         let size = SIZES.iter().rposition(|size| *size <= bytes).unwrap_or(0);
-        let kinds =
-            Arrangement::ALL.into_iter().flat_map(|arrangement| Density::ALL.map(|density| (arrangement, density)));
-        let places = kinds.flat_map(|kind| (0..PIECES.len()).map(move |piece| (kind, piece)));
-        let cells = places.map(|((arrangement, density), piece)| self.row(of, arrangement, density, piece)[size]);
+        let cells = kinds().map(|(arrangement, density, piece)| self.row(of, arrangement, density, piece)[size]);
         let mut cells: Vec<f32> = cells.filter(|gain| gains(*gain)).collect();
         cells.sort_unstable_by(f32::total_cmp);
-        cells.get(cells.len() / 4).copied().unwrap_or(0.0)
+        cells.get(cells.len() / 2).copied().unwrap_or(0.0)
     }
 
     /// The sizes of calls that dtc does: those where the measured cells on either side, by bytes of a piece and by size, have a gain.
@@ -289,10 +304,8 @@ impl Table {
 
     /// The sizes of calls that dtc does, for each row.
     fn all(&self, of: Use) -> impl Iterator<Item = Sizes> {
-        let densities = |arrangement| Density::ALL.map(|density| (arrangement, density));
-        let kinds = Arrangement::ALL.into_iter().flat_map(densities);
-        let rows = kinds.flat_map(|(arrangement, density)| (0..PIECES.len()).map(move |at| (arrangement, density, at)));
-        rows.map(move |(arrangement, density, at)| Sizes::of_columns(self.row(of, arrangement, density, at).map(gains)))
+        kinds()
+            .map(move |(arrangement, density, at)| Sizes::of_columns(self.row(of, arrangement, density, at).map(gains)))
     }
 }
 
@@ -333,8 +346,8 @@ mod tests {
         let gain = |piece, bytes| table.gain(Use::Pack, &of(piece), bytes);
         assert_eq!((gain(8, 1024), gain(8, 2000), gain(8, 4096), gain(12, 2000)), (2.0, 2.0, 3.0, 1.4));
         assert_eq!((gain(8, 5000), gain(8, 100), gain(4096, 1024)), (0.0, 0.0, 0.0));
-        assert_eq!((gain(24, 1024), table.cautious_gain(Use::Pack, 3000)), (0.5, 1.5));
-        assert_eq!(table.cautious_gain(Use::Unpack, 3000), 0.0);
+        assert_eq!((gain(24, 1024), table.usual_gain(Use::Pack, 3000)), (0.5, 2.0));
+        assert_eq!(table.usual_gain(Use::Unpack, 3000), 0.0);
     }
 
     #[test]

@@ -145,6 +145,24 @@ fn the_table_of_the_environment_decides() {
     }
 }
 
+/// Neither the first use, nor a list of more than vectors, keeps a datatype from being decoded.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn datatypes_of_unknown_pieces_are_decoded_when_their_uses_pay() {
+    for launcher in Launcher::some("datatypes_of_unknown_pieces_are_decoded_when_their_uses_pay") {
+        let folder = TempDir::new().expect("a folder");
+        let program = launcher.compile("uses.c", folder.path(), &[]);
+        let table = folder.path().join("table.txt");
+        std::fs::write(&table, "mpi: any\npack regular 1/2 8 9 9 9 9 9 9 - - -\npack listed 1/2 8 9 9 9 9 9 9 - - -\n")
+            .expect("a file");
+        let path = table.display().to_string();
+        let output = launcher.pass(1, &program, &[("DTC_MPI_TABLE", &path), ("DTC_MPI_REPORT", "1")]);
+        assert!(text(&output).contains("uses: done"), "{}", text(&output));
+        let packs = handled(&output, ": MPI_Pack:");
+        assert!((1_900..=2_000).contains(&packs), "{}: {packs}", launcher.compiler.display());
+    }
+}
+
 /// Once for a job, by the process of rank 0.
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
