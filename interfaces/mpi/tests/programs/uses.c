@@ -35,7 +35,7 @@ static MPI_Datatype vector_of_vectors(void)
 {
     MPI_Datatype row, made, resized;
     MPI_Type_vector(32, 1, 2, MPI_DOUBLE, &row);
-    MPI_Type_vector(2, 1, 1, row, &made);
+    MPI_Type_create_hvector(2, 1, 64 * sizeof(double), row, &made);
     MPI_Type_create_resized(made, 0, 128 * sizeof(double), &resized);
     MPI_Type_free(&row);
     MPI_Type_free(&made);
