@@ -86,7 +86,8 @@ impl<A: Abi> Call<A> {
             return self.on_device(memory, packed);
         }
         let of = if self.packing == Packing::Pack { Use::Pack } else { Use::Unpack };
-        let is_left = if_known::<A, _>(datatype, |known| rent::is_left(known, elements, of)).unwrap_or(false);
+        let is_left = if_known::<A, _>(datatype, |known| rent::is_left(known, elements, of))
+            .unwrap_or_else(|| rent::is_left_by_size::<A>(datatype, elements, of));
         if is_left || self.packed.is_null() {
             return Ok(None);
         }

@@ -87,11 +87,16 @@ struct Recalled {
     /// The generation in which all of it was found; zero before the first.
     generation: u64,
     slots: [Remembered; REMEMBERED],
+    /// Handles that were not looked up, and how often they were used.
+    unseen: [(usize, u32); REMEMBERED],
 }
+
+/// Small uses of a datatype before it is looked up, which takes as long as two small messages: programs make one for each message.
+const UNSEEN_USES: u32 = 8;
 
 thread_local! {
     static RECALLED: UnsafeCell<Recalled> =
-        const { UnsafeCell::new(Recalled { generation: 0, slots: [Remembered::NOTHING; REMEMBERED] }) };
+        const { UnsafeCell::new(Recalled { generation: 0, slots: [Remembered::NOTHING; REMEMBERED], unseen: [(0, 0); REMEMBERED] }) };
 }
 
 /// Calls `with` with what this thread remembers; none in a thread that ends.
@@ -101,11 +106,14 @@ fn recalled<T>(with: impl FnOnce(&mut Recalled) -> T) -> Option<T> {
     RECALLED.try_with(|recalled| with(unsafe { &mut *recalled.get() })).ok()
 }
 
+/// The place of a handle: the upper 6 bits of a product with 2^64 over the golden ratio.
+fn place_of(datatype: usize) -> usize {
+    ((datatype as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % REMEMBERED
+}
+
 impl Recalled {
     fn slot(&mut self, datatype: usize) -> &mut Remembered {
-        // The upper 6 bits of a product with 2^64 over the golden ratio.
-        let hash = (datatype as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
-        &mut self.slots[hash as usize % REMEMBERED]
+        &mut self.slots[place_of(datatype)]
     }
 
     /// Begins a generation: plans that are gone lose the references of this thread.
@@ -186,9 +194,23 @@ pub fn recall_anew<A: Abi, T>(datatype: A::Handle, with: impl FnOnce(&mut Rememb
     recalled(|recalled| with(recalled.look_up::<A>(datatype)))
 }
 
+/// Whether a datatype that this thread does not remember was used so seldom that it is not looked up for a small use, which is counted.
+pub fn is_hardly_used<A: Abi>(datatype: A::Handle) -> bool {
+    let counted = recalled(|recalled| {
+        let unseen = &mut recalled.unseen[place_of(datatype.word())];
+        if unseen.0 != datatype.word() {
+            *unseen = (datatype.word(), 0);
+        }
+        unseen.1 += 1;
+        unseen.1 < UNSEEN_USES
+    });
+    counted.unwrap_or(false)
+}
+
 /// Before the program frees a handle: takes its plan away, and forgets its uses, since the next datatype with this handle has none.
 pub fn forget<A: Abi>(datatype: A::Handle) {
     recalled(|recalled| {
+        recalled.unseen[place_of(datatype.word())] = (0, 0);
         let slot = recalled.slot(datatype.word());
         if slot.datatype == datatype.word() && slot.is == Knowledge::NotDecoded {
             *slot = Remembered::NOTHING;

@@ -10,7 +10,7 @@ use crate::limits::{LARGEST_MESSAGE, limits};
 use crate::memory::{extent_of, place_of, size_of, true_extent_of};
 use crate::plan::{self, Envelope, PlanRef, envelope_of, is_named};
 use crate::pmpi::pmpi;
-use crate::recall::{Knowledge, Remembered, Rent, if_known, recall, recall_anew};
+use crate::recall::{Knowledge, Remembered, Rent, if_known, is_hardly_used, recall, recall_anew};
 use crate::start::is_ready;
 use dtc_mpi_table::{Arrangement, Pieces, Sizes, Use};
 use std::ffi::c_int;
@@ -112,6 +112,15 @@ pub fn is_left(known: &mut Remembered, elements: i64, of: Use) -> bool {
             rent.size > 0 && !serves(rent.served[of as usize], rent.size) && rent.leave()
         }
     }
+}
+
+/// The same of a datatype that this thread does not remember: one question to the MPI, where looking it up takes several.
+#[inline]
+pub fn is_left_by_size<A: Abi>(datatype: A::Handle, elements: i64, of: Use) -> bool {
+    let Some(bytes) = size_of::<A>(datatype).and_then(|size| elements.checked_mul(size)) else { return false };
+    let limits = limits();
+    !limits.any()[of as usize].hold(bytes)
+        || (limits.leaves_whole && bytes < LOOKED_AT && is_hardly_used::<A>(datatype))
 }
 
 /// Decodes a datatype, if the MPI accepts it, which it says by a send to no process. None if dtc cannot decode it, or if another thread is

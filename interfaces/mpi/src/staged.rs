@@ -178,7 +178,8 @@ pub fn is_left<A: Abi>(message: &Message<A>) -> bool {
     if place_of(buffer.memory).uses_cuda() {
         return false;
     }
-    if_known::<A, _>(buffer.datatype, |known| rent::is_left(known, buffer.elements, of)).unwrap_or(false)
+    if_known::<A, _>(buffer.datatype, |known| rent::is_left(known, buffer.elements, of))
+        .unwrap_or_else(|| rent::is_left_by_size::<A>(buffer.datatype, buffer.elements, of))
 }
 
 /// Takes staging memory for a message; none if the MPI shall move it.

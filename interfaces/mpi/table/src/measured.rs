@@ -10,6 +10,10 @@ pub const PIECES: [i64; 10] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048];
 /// does nothing else.
 const GAIN: f32 = 1.05;
 
+/// One of so many calls of a size has to gain for datatypes that nobody has looked at to be looked at for calls of that size: a look costs as
+/// much as a small message gains.
+const SOME: usize = 16;
+
 /// A use of a datatype that is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Use {
@@ -297,15 +301,16 @@ impl Table {
         gains(below).and(gains(above))
     }
 
-    /// The sizes of calls of this kind that dtc does with some pieces.
+    /// The sizes at which dtc does some calls of this kind: of those that were measured, one in [`SOME`].
     pub fn any(&self, of: Use) -> Sizes {
-        self.all(of).fold(Sizes::NONE, Sizes::or)
-    }
-
-    /// The sizes of calls that dtc does, for each row.
-    fn all(&self, of: Use) -> impl Iterator<Item = Sizes> {
-        kinds()
-            .map(move |(arrangement, density, at)| Sizes::of_columns(self.row(of, arrangement, density, at).map(gains)))
+        let column =
+            |at: usize| kinds().map(move |(arrangement, density, piece)| self.row(of, arrangement, density, piece)[at]);
+        let done = |at: usize| {
+            let measured = column(at).filter(|gain| !gain.is_nan()).count();
+            let done = column(at).filter(|gain| gains(*gain)).count();
+            done > 0 && done * SOME >= measured
+        };
+        Sizes::of_columns(std::array::from_fn(done))
     }
 }
 

@@ -35,11 +35,6 @@ impl Sizes {
         Sizes { columns: self.columns & other.columns }
     }
 
-    /// Those of either.
-    pub fn or(self, other: Sizes) -> Sizes {
-        Sizes { columns: self.columns | other.columns }
-    }
-
     /// Whether a call of so many packed bytes is among them: if the columns on either side are.
     ///
     /// ```
