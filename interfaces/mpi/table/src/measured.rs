@@ -301,7 +301,7 @@ impl Table {
         gains(below).and(gains(above))
     }
 
-    /// The sizes at which dtc does some calls of this kind: of those that were measured, one in [`SOME`].
+    /// The sizes at which dtc does some calls of this kind: of those that were measured, one in 16.
     pub fn any(&self, of: Use) -> Sizes {
         let column =
             |at: usize| kinds().map(move |(arrangement, density, piece)| self.row(of, arrangement, density, piece)[at]);
