@@ -3,13 +3,10 @@
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::Facts as TypeFacts;
 use dtc_measure::report;
-use dtc_mpi_table::{Facts, Pieces, SIZES, Sizes, Table, Use};
+use dtc_mpi_table::{Facts, LARGEST_MESSAGE, Pieces, SIZES, Sizes, Table, Use};
 
-/// Bytes of the calls that are spoken of where a call of the type is smaller than any that dtc does.
+/// Packed bytes of the calls that are explained if one element is smaller than every call that dtc does.
 const USUAL: i64 = 64 << 10;
-
-/// Packed bytes of the longest message that libdtc_mpi packs.
-const LARGEST_MESSAGE: i64 = 256 << 20;
 
 /// The calls of one size.
 pub struct Preload {
@@ -23,7 +20,8 @@ fn narrow(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// What dtc does of calls with so many packed bytes; none of types that are left to every MPI, since they are contiguous or empty.
+/// The calls of `bytes` packed bytes that dtc does, under each MPI. Returns `None` for types that are left to every MPI: contiguous and empty
+/// ones, and those with a `long double`.
 pub fn preload(pipeline: &Pipeline, facts: &TypeFacts, bytes: u64) -> Option<Preload> {
     let layout = pipeline.layout();
     let contiguous = layout.contiguous().is_some() && facts.extent() == narrow(layout.size());

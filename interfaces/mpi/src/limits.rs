@@ -5,8 +5,7 @@ use dtc_mpi_table::{Pieces, SIZES, Sizes, Table, Use, text};
 use once_cell::race::OnceBox;
 use std::io::Read as _;
 
-/// Most bytes of a message: it takes as many bytes of memory more.
-pub const LARGEST_MESSAGE: i64 = 256 << 20;
+pub use dtc_mpi_table::LARGEST_MESSAGE;
 
 /// One of this many bytes of a collective, at least, is one that dtc moves faster: the others are copied once more than the MPI would.
 const SHARE: i64 = 2;

@@ -4,6 +4,7 @@
 //! without a reference of its own until this thread looks the next datatype up: what looks several up takes references.
 
 use crate::abi::{Abi, Handle};
+use crate::envelope::is_named;
 use crate::plan::{self, ALIVE, GENERATION, PlanRef};
 use dtc_mpi_table::{Pieces, Sizes, Use};
 use std::cell::UnsafeCell;
@@ -63,7 +64,7 @@ impl Rent {
     /// Counts a call that is left to the MPI; false if what is known here is too old for that.
     #[inline]
     pub fn leave(&mut self) -> bool {
-        self.left += 1;
+        self.left = self.left.saturating_add(1);
         self.left < Rent::LEFT
     }
 
@@ -157,7 +158,7 @@ impl Recalled {
         let plan = self.hanging::<A>(datatype);
         let is = match plan {
             Some(_) => Knowledge::Decoded,
-            None if plan::is_named::<A>(datatype) => Knowledge::Predefined,
+            None if is_named::<A>(datatype) => Knowledge::Predefined,
             None => Knowledge::NotDecoded,
         };
         let slot = self.slot(datatype.word());
@@ -201,7 +202,7 @@ pub fn is_hardly_used<A: Abi>(datatype: A::Handle) -> bool {
         if unseen.0 != datatype.word() {
             *unseen = (datatype.word(), 0);
         }
-        unseen.1 += 1;
+        unseen.1 = unseen.1.saturating_add(1);
         unseen.1 < UNSEEN_USES
     });
     counted.unwrap_or(false)

@@ -24,5 +24,5 @@ pub mod text;
 pub use measured::{Arrangement, Cell, Density, Facts, PIECES, Pieces, Row, Table, Use};
 pub use page::page;
 pub use shipped::major_version;
-pub use sizes::{SIZES, Sizes};
+pub use sizes::{LARGEST_MESSAGE, SIZES, Sizes};
 pub use text::TableError;

@@ -225,33 +225,30 @@ impl Table {
         Table { mpi: mpi.to_owned(), machine: machine.to_owned(), rows: vec![NOT_MEASURED; rows] }
     }
 
-    /// The gains of calls with pieces of `PIECES[piece]` bytes.
-    ///
-    /// # Panics
-    ///
-    /// There are fewer [`PIECES`].
+    /// The gains of calls with pieces of `PIECES[piece]` bytes; none are measured of pieces that the table does not have.
     pub fn row(&self, of: Use, arrangement: Arrangement, density: Density, piece: usize) -> &Row {
-        assert!(piece < PIECES.len(), "pieces");
-        &self.rows[row_at(of, arrangement, density, piece)]
+        let known = (piece < PIECES.len()).then(|| row_at(of, arrangement, density, piece));
+        known.and_then(|at| self.rows.get(at)).unwrap_or(&NOT_MEASURED)
+    }
+
+    /// The place of a measurement; none if the table has none for its piece or its size.
+    fn place(&mut self, cell: &Cell) -> Option<&mut f32> {
+        let piece = PIECES.iter().position(|bytes| *bytes == cell.piece)?;
+        let size = SIZES.iter().position(|bytes| *bytes == cell.size)?;
+        self.rows.get_mut(row_at(cell.r#use, cell.arrangement, cell.density, piece))?.get_mut(size)
     }
 
     /// Puts a measurement into its cell; false if the table has none for its piece or its size.
     pub fn put(&mut self, cell: &Cell) -> bool {
-        let piece = PIECES.iter().position(|bytes| *bytes == cell.piece);
-        let size = SIZES.iter().position(|bytes| *bytes == cell.size);
-        let (Some(piece), Some(size)) = (piece, size) else { return false };
-        self.rows[row_at(cell.r#use, cell.arrangement, cell.density, piece)][size] = cell.gain;
-        true
+        let place = self.place(cell);
+        place.map(|place| *place = cell.gain).is_some()
     }
 
     /// The same, if it is the first of its cell or lower than what was measured before.
     pub fn lower(&mut self, cell: &Cell) -> bool {
-        let piece = PIECES.iter().position(|bytes| *bytes == cell.piece);
-        let size = SIZES.iter().position(|bytes| *bytes == cell.size);
-        let (Some(piece), Some(size)) = (piece, size) else { return false };
-        let before = self.row(cell.r#use, cell.arrangement, cell.density, piece)[size];
         // NaN, where nothing was measured, is the larger one.
-        self.put(&Cell { gain: cell.gain.min(before), ..*cell })
+        let place = self.place(cell);
+        place.map(|place| *place = cell.gain.min(*place)).is_some()
     }
 
     /// Everything that was measured.

@@ -3,6 +3,9 @@
 /// Packed bytes of the calls that are measured, by column.
 pub const SIZES: [i64; 9] = [1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];
 
+/// Most packed bytes of a message that dtc packs: it takes as many bytes of memory more.
+pub const LARGEST_MESSAGE: i64 = 256 << 20;
+
 /// Sizes of calls that dtc does, in packed bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sizes {
