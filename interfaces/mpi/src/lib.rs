@@ -3,7 +3,7 @@
 //! The library is preloaded and exports functions of MPI. `docs/mpi.md` is its guide. A call goes through it from top to bottom:
 //!
 //! - [`exports`], from the table of [`calls`]: the function that the program finds. It goes on to a wrapper for the ABI of the MPI ([`abi`],
-//!   [`wrappers`]), or to the MPI;
+//!   [`wrappers`]), which reads and replaces its arguments as [`words`], or to the MPI;
 //! - the wrapper: [`point_to_point`], [`nonblocking`], [`persistent`], [`completion`], [`pack`], [`collectives`], [`life`]; [`substitutes`] for
 //!   calls that the MPI lacks, [`fortran`] and [`redirect`] for those of Fortran;
 //! - the decision: [`rent`] says whether the datatype is decoded, [`recall`] what this thread knows of it, [`plan`] what the library knows,
@@ -24,6 +24,7 @@ pub mod board;
 pub mod calls;
 pub mod collectives;
 pub mod completion;
+pub mod envelope;
 pub mod exported;
 pub mod exports;
 pub mod find;

@@ -6,9 +6,10 @@
 //! are known without decoding; of others, the loss is one that half of the calls exceed.
 
 use crate::abi::{Abi, MPI_SUCCESS};
+use crate::envelope::{Envelope, envelope_of, is_named};
 use crate::limits::{LARGEST_MESSAGE, limits};
 use crate::memory::{extent_of, place_of, size_of, true_extent_of};
-use crate::plan::{self, Envelope, PlanRef, envelope_of, is_named};
+use crate::plan::{self, PlanRef};
 use crate::pmpi::pmpi;
 use crate::recall::{Knowledge, Remembered, Rent, if_known, is_hardly_used, recall, recall_anew};
 use crate::start::is_ready;

@@ -27,11 +27,6 @@ mod large {
         unsafe { pass(next(call - 1), words) }
     }
 
-    /// All arguments.
-    fn all(words: &Words<'_>) -> Vec<usize> {
-        (0..words.len()).map(|at| words.word(at)).collect()
-    }
-
     fn is_small(number: i64) -> bool {
         i32::try_from(number).is_ok()
     }
@@ -42,7 +37,7 @@ mod large {
             return fail::<A>(A::CONSTANTS.err_count);
         }
         // SAFETY: the program's arguments, whose counts an `int` holds.
-        unsafe { go_on(words.call() as usize, &all(words)) }
+        unsafe { go_on(words.call() as usize, words.all()) }
     }
 
     macro_rules! numbers {
@@ -77,7 +72,7 @@ mod large {
         if !is_small(at) || !counts.iter().all(|at| is_small(words.count(*at))) {
             return fail::<A>(A::CONSTANTS.err_count);
         }
-        let (mut small, mut given) = (at as c_int, all(words));
+        let (mut small, mut given) = (at as c_int, words.all().to_vec());
         given[position] = (&raw mut small) as usize;
         // SAFETY: the program's arguments, whose counts an `int` holds.
         unsafe {
@@ -134,7 +129,7 @@ mod large {
             return fail::<A>(constants.err_comm);
         };
         let sent = if words.word(0) == A::IN_PLACE as usize { 0 } else { sent };
-        let mut given = all(words);
+        let mut given = words.all().to_vec();
         let mut kept: Vec<Vec<c_int>> = Vec::new();
         for (at, length, is_wide) in
             [(1, sent, false), (2, sent, neighbors), (5, received, false), (6, received, neighbors)]

@@ -23,14 +23,9 @@ impl<'a> Words<'a> {
         Words { call, words }
     }
 
-    /// How many arguments there are.
-    pub fn len(&self) -> usize {
-        self.words.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
+    /// All arguments as they are now.
+    pub fn all(&self) -> &[usize] {
+        self.words
     }
 
     /// The call.
