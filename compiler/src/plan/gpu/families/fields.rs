@@ -165,8 +165,8 @@ fn find(analysis: &Analysis) -> Option<Fields> {
     }
 }
 
-/// The records that a node lays out, copies of which follow each other at a stride, if moving them as such pays: those are close to each other, and their fields
-/// far apart.
+/// The records that a node lays out at a stride, if this family moves them faster: neighbouring records are close to each other, and the fields of
+/// one are far apart.
 fn consider(layout: &Layout, record: NodeId, (stride, copies): (i64, u64), tuning: &FieldsTuning) -> Option<Fields> {
     let (size, near) = (layout.measure(record).size, stride.unsigned_abs());
     let dense = (1..=SECTOR).contains(&near) && copies.saturating_mul(near) >= tuning.min_array;

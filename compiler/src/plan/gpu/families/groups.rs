@@ -56,10 +56,10 @@ impl Groups {
     /// Alignment of packed bytes for which the generic kernels have words of memory: none is wider than a scalar.
     pub(crate) const GENERIC_PACKED: u32 = SCALAR;
 
-    /// Words of a group at most, each of which has an entry in shared memory.
+    /// Maximum of words in a group. Each word has an entry in shared memory.
     pub(crate) const MOST_WORDS: usize = 256;
 
-    /// Groups of a tile at most, each of which has an entry in shared memory.
+    /// Maximum of groups in a tile. Each group has an entry in shared memory.
     pub(crate) const MOST_GROUPS: u64 = 512;
 
     /// Alignments of element 0 and of packed byte 0 beyond which nothing is gained, given the ones of a call.

@@ -144,7 +144,7 @@ const RULES: &[Rule] = rules![
     // Listed runs, each looked up once.
     joined::admits,
     pieces::admits,
-    // Aligned words, of which each looks up its run.
+    // Aligned words. Each thread looks up the run of its word.
     rows::before_words,
     words::aligned,
     words::resident_narrow,
