@@ -102,7 +102,7 @@ pub fn tell<A: Abi>() {
     print(&format!("substitutes: {said}"));
     let later = if sees_completions::<A>() { ", nonblocking and persistent messages" } else { " alone" };
     print(&format!("served: blocking calls{later}"));
-    print(&format!("calls decided by the table of: {}", limits().mpi()));
+    print(&format!("table: {}", limits().mpi()));
     if !has_gpu() {
         return;
     }
