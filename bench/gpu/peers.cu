@@ -85,7 +85,7 @@ std::string error_text(const std::string &error) {
     return "\"cold_us\": null, \"warm_us\": null, \"error\": \"" + safe + "\"";
 }
 
-// Kernels that judge; nothing here is fast on purpose.
+// Kernels that verify; nothing here is fast on purpose.
 
 __global__ void empty() {}
 

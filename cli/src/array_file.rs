@@ -23,7 +23,7 @@ pub struct Destination {
 
 /// What is asked of the elements of NumPy arrays.
 #[derive(Clone, Copy)]
-pub enum Asked<'a> {
+pub enum Expected<'a> {
     /// Nothing: they are bytes.
     Bytes,
     /// That they are elements of a type, in memory.
@@ -38,10 +38,10 @@ impl Source {
     /// # Errors
     ///
     /// [`Failure::Data`] where there is no such file, or its array is not what is asked for.
-    pub fn open(path: &Path, most: u64, asked: Asked) -> Result<Source, Failure> {
+    pub fn open(path: &Path, most: u64, requested: Expected) -> Result<Source, Failure> {
         let most = if is_npy(path) { u64::MAX } else { most };
         let input = Input::open(path, most)?;
-        let data = data_of(path, input.bytes(), asked)?;
+        let data = data_of(path, input.bytes(), requested)?;
         Ok(Source { input, data })
     }
 
@@ -57,7 +57,7 @@ impl Destination {
     /// # Errors
     ///
     /// As [`Source::open`]; pipes and devices are refused.
-    pub fn open(path: &Path, asked: Asked) -> Result<Destination, Failure> {
+    pub fn open(path: &Path, requested: Expected) -> Result<Destination, Failure> {
         let expected = "an existing file to write into";
         let failed = |error| Failure::file(path, expected, &error);
         // Before it is opened: a pipe would wait, and a device might do something.
@@ -67,7 +67,7 @@ impl Destination {
         }
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
         let mut file = MappedMut::new(&file).map_err(|error| Failure::file(path, "a file to map", &error))?;
-        let data = data_of(path, file.bytes_mut(), asked)?;
+        let data = data_of(path, file.bytes_mut(), requested)?;
         Ok(Destination { file, data })
     }
 
@@ -87,17 +87,17 @@ pub fn is_npy(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"))
 }
 
-fn data_of(path: &Path, bytes: &[u8], asked: Asked) -> Result<Range<usize>, Failure> {
+fn data_of(path: &Path, bytes: &[u8], requested: Expected) -> Result<Range<usize>, Failure> {
     if !is_npy(path) {
         return Ok(0..bytes.len());
     }
     let array = npy::Array::read(bytes).map_err(|HeaderError { place, expected, found }| {
         Failure::data(format_args!("{}: {place}", path.display()), expected, found)
     })?;
-    let refused = match asked {
-        Asked::Bytes => None,
-        Asked::InMemory(elements) => elements.refuse(&array.element),
-        Asked::Packed(elements) => elements.refuse_packed(&array.element),
+    let refused = match requested {
+        Expected::Bytes => None,
+        Expected::InMemory(elements) => elements.refuse(&array.element),
+        Expected::Packed(elements) => elements.refuse_packed(&array.element),
     };
     match refused {
         None => Ok(array.data),

@@ -31,7 +31,7 @@ enum Command {
     Build(dtc_build::Arguments),
     Pack(commands::pack::Arguments),
     Unpack(commands::unpack::Arguments),
-    Bench(commands::bench::Command),
+    Bench(commands::bench::BenchCommand),
     Compare(commands::compare::Arguments),
     Cache(commands::cache::Arguments),
     Calibrate(commands::calibrate::Arguments),

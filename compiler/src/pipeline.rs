@@ -126,9 +126,9 @@ fn plan_for_cpu(layout: &Layout) -> Plan {
 }
 
 /// Serialised as its text.
-struct Text<T>(T);
+struct AsText<T>(T);
 
-impl<T: Display> Serialize for Text<T> {
+impl<T: Display> Serialize for AsText<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
@@ -147,9 +147,9 @@ impl Serialize for Pipeline {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (datatype, facts) = (&self.datatype, self.datatype.facts());
         let mut object = serializer.serialize_struct("Pipeline", 19)?;
-        object.serialize_field("type", &Text(datatype))?;
+        object.serialize_field("type", &AsText(datatype))?;
         object.serialize_field("type_nodes", &datatype.nodes().len())?;
-        object.serialize_field("hash", &Text(self.hash()))?;
+        object.serialize_field("hash", &AsText(self.hash()))?;
         object.serialize_field("size", &facts.size)?;
         object.serialize_field("lb", &facts.lb)?;
         object.serialize_field("ub", &facts.ub)?;
@@ -160,12 +160,12 @@ impl Serialize for Pipeline {
         object.serialize_field("alignment", &facts.alignment)?;
         object.serialize_field("elements", &datatype.signature().elements())?;
         object.serialize_field("runs", &self.runs())?;
-        object.serialize_field("lowered", &Text(&self.lowered))?;
-        object.serialize_field("layout", &Text(self.layout()))?;
+        object.serialize_field("lowered", &AsText(&self.lowered))?;
+        object.serialize_field("layout", &AsText(self.layout()))?;
         object.serialize_field("exact", &self.layout().exact())?;
         object.serialize_field("passes", &Fired(self.report()))?;
-        object.serialize_field("plan", &Text(self.plan()))?;
-        object.serialize_field("decision", &Text(self.plan().decision()))?;
+        object.serialize_field("plan", &AsText(self.plan()))?;
+        object.serialize_field("decision", &AsText(self.plan().decision()))?;
         object.end()
     }
 }

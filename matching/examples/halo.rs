@@ -1,6 +1,6 @@
 //! Two blocks exchange the layers at their faces, on streams of one GPU or of two, and the host waits for nothing in between.
 //!
-//! Each block has a stream that sends and one that receives. To send a layer is to pack it into the landing buffer of the other block and
+//! Each block has a stream that sends and one that receives. To send a layer is to pack it into the receive buffer of the other block and
 //! to post its message. To receive one is to post a receive, to let the stream wait until a matching service has matched it, and to unpack
 //! what landed. The service of a block runs on its GPU.
 //!
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 struct Block {
     memory: DeviceBuffer,
     /// Where the other block's layers land, by their tags.
-    landing: DeviceBuffer,
+    receive_buffer: DeviceBuffer,
     service: Service,
     sends: Stream,
     receives: Stream,
@@ -101,7 +101,7 @@ pub fn exchange(engine: &Engine, gpus: [&Gpu; 2], times: usize) -> Result<(), Bo
         let options = ServiceOptions { handles: FACES as u32, ..ServiceOptions::new(queues) };
         blocks.push(Block {
             memory: DeviceBuffer::new(device, EDGE * EDGE * EDGE * 8)?,
-            landing: DeviceBuffer::new(device, FACES * LAYER_BYTES)?,
+            receive_buffer: DeviceBuffer::new(device, FACES * LAYER_BYTES)?,
             service: Service::new(gpu, Semantics::MPI, options)?,
             sends: Stream::new(device)?,
             receives: Stream::new(device)?,
@@ -119,7 +119,7 @@ pub fn exchange(engine: &Engine, gpus: [&Gpu; 2], times: usize) -> Result<(), Bo
         for (number, block) in blocks.iter_mut().enumerate() {
             let bytes: Vec<u8> = elements().flat_map(|at| value(number, time, at).to_ne_bytes()).collect();
             block.memory.write(0, &bytes)?;
-            block.landing.fill(0xee)?;
+            block.receive_buffer.fill(0xee)?;
         }
         for (number, block) in blocks.iter().enumerate() {
             // Half of the receives accept a layer from anyone.
@@ -132,9 +132,9 @@ pub fn exchange(engine: &Engine, gpus: [&Gpu; 2], times: usize) -> Result<(), Bo
         for (number, block) in blocks.iter().enumerate() {
             let other = &blocks[1 - number];
             for (face, [inside, _]) in layers.iter().enumerate() {
-                let lands = other.landing.address() + (face * LAYER_BYTES) as u64;
+                let lands = other.receive_buffer.address() + (face * LAYER_BYTES) as u64;
                 let elements = inside.at(block.memory.address() as *const u8, Range::elements(1));
-                // SAFETY: the block has the layer and the other landing buffer a place for it, which nothing reads before the message.
+                // SAFETY: the block has the layer and the other receive buffer a place for it, which nothing reads before the message.
                 unsafe { elements.pack(lands as *mut u8).enqueue(&block.sends)? };
             }
             events[number].record(&block.sends)?;
@@ -148,9 +148,9 @@ pub fn exchange(engine: &Engine, gpus: [&Gpu; 2], times: usize) -> Result<(), Bo
         for block in &blocks {
             for (face, [_, ghosts]) in layers.iter().enumerate() {
                 block.service.wait(&block.receives, Kind::Receives, face as u32, PATIENCE)?;
-                let landed = block.landing.address() + ((face ^ 1) * LAYER_BYTES) as u64;
+                let landed = block.receive_buffer.address() + ((face ^ 1) * LAYER_BYTES) as u64;
                 let elements = ghosts.at(block.memory.address() as *mut u8, Range::elements(1));
-                // SAFETY: the block has the ghosts and the landing buffer the layer, both on this stream's GPU. The layer was packed
+                // SAFETY: the block has the ghosts and the receive buffer the layer, both on this stream's GPU. The layer was packed
                 // before its message was posted, so it is there when the wait is over, and is not packed again before the
                 // streams were waited for.
                 unsafe { elements.unpack(landed as *const u8).enqueue(&block.receives)? };

@@ -1,4 +1,4 @@
-//! Queues as they lie in the memory of a device.
+//! The queues in the memory of a device.
 //!
 //! A queue is a header of [`HEADER_BYTES`], the envelopes of the messages and the patterns of the receives with 8 bytes each, and
 //! the handles of the messages and of the receives with 4. Each list has room for `capacity` entries. The header has numbers of 4

@@ -16,7 +16,7 @@ enum : u32 { END = ~0u };
 enum : u32 { STOP = 1, IDLE = 2 };
 
 // What the first warp knows of its queues. All lanes have the same values.
-struct Desk {
+struct ServedQueue {
     u32 queue;
     // Entries of the lists, and slots that were taken from the rings.
     u32 count[2], taken[2];
@@ -115,17 +115,17 @@ static __device__ __forceinline__ void serve_block(const Queue &queue, u32 numbe
 }
 
 // The first warp comes to a queue.
-static __device__ __forceinline__ void enter(Desk &desk, const Queue &queue, u32 number, const dtc_matching_port &port, Near &near)
+static __device__ __forceinline__ void enter(ServedQueue &served, const Queue &queue, u32 number, const dtc_matching_port &port, Near &near)
 {
     const u32 lane = threadIdx.x % 32;
-    desk.queue = number;
-    desk.count[0] = queue.header->messages;
-    desk.count[1] = queue.header->receives;
+    served.queue = number;
+    served.count[0] = queue.header->messages;
+    served.count[1] = queue.header->receives;
     for (u32 kind = 0; kind < 2; kind++)
-        desk.taken[kind] = dtc_matching_ring_of(port, 2 * number + kind)->taken;
-    desk.near = desk.count[0] <= {{ near }} && desk.count[1] <= {{ near }};
-    for (u32 kind = 0; kind < 2 && desk.near; kind++) {
-        for (u32 at = lane; at < desk.count[kind]; at += 32) {
+        served.taken[kind] = dtc_matching_ring_of(port, 2 * number + kind)->taken;
+    served.near = served.count[0] <= {{ near }} && served.count[1] <= {{ near }};
+    for (u32 kind = 0; kind < 2 && served.near; kind++) {
+        for (u32 at = lane; at < served.count[kind]; at += 32) {
             near.bits[kind][at] = (kind == 0 ? queue.messages : queue.receives)[at];
             near.handles[kind][at] = (kind == 0 ? queue.message_handles : queue.receive_handles)[at];
         }
@@ -134,42 +134,42 @@ static __device__ __forceinline__ void enter(Desk &desk, const Queue &queue, u32
 }
 
 // The first warp leaves its queue to others, or to itself later.
-static __device__ __forceinline__ void leave(const Desk &desk, const Queue &queue, const Near &near)
+static __device__ __forceinline__ void leave(const ServedQueue &served, const Queue &queue, const Near &near)
 {
     const u32 lane = threadIdx.x % 32;
-    for (u32 kind = 0; kind < 2 && desk.near; kind++) {
-        for (u32 at = lane; at < desk.count[kind]; at += 32) {
+    for (u32 kind = 0; kind < 2 && served.near; kind++) {
+        for (u32 at = lane; at < served.count[kind]; at += 32) {
             (kind == 0 ? queue.messages : queue.receives)[at] = near.bits[kind][at];
             (kind == 0 ? queue.message_handles : queue.receive_handles)[at] = near.handles[kind][at];
         }
     }
-    if (lane == 0 && desk.near) {
-        queue.header->messages = desk.count[0];
-        queue.header->receives = desk.count[1];
+    if (lane == 0 && served.near) {
+        queue.header->messages = served.count[0];
+        queue.header->receives = served.count[1];
     }
     __syncwarp();
 }
 
 // The first warp: matches one entry with the other list, or adds it to its own.
-static __device__ __forceinline__ void serve_entry(Desk &desk, const dtc_matching_port &port, u32 kind, u64 bits, u32 handle,
+static __device__ __forceinline__ void serve_entry(ServedQueue &served, const dtc_matching_port &port, u32 kind, u64 bits, u32 handle,
                                                    Near &near)
 {
     const u32 lane = threadIdx.x % 32, other = 1 - kind;
     u32 found = NONE;
-    for (u32 base = 0; base < desk.count[other] && found == NONE; base += 32) {
+    for (u32 base = 0; base < served.count[other] && found == NONE; base += 32) {
         const u32 at = base + lane;
         const u64 theirs = near.bits[other][at];
-        const bool hit = at < desk.count[other] && suits(kind == 0 ? theirs : bits, kind == 0 ? bits : theirs);
+        const bool hit = at < served.count[other] && suits(kind == 0 ? theirs : bits, kind == 0 ? bits : theirs);
         const u32 votes = __ballot_sync(~0u, hit);
         if (votes != 0)
             found = base + (u32)__ffs((int)votes) - 1;
     }
     if (found == NONE) {
         if (lane == 0) {
-            near.bits[kind][desk.count[kind]] = bits;
-            near.handles[kind][desk.count[kind]] = handle;
+            near.bits[kind][served.count[kind]] = bits;
+            near.handles[kind][served.count[kind]] = handle;
         }
-        desk.count[kind]++;
+        served.count[kind]++;
         __syncwarp();
         return;
     }
@@ -179,10 +179,10 @@ static __device__ __forceinline__ void serve_entry(Desk &desk, const dtc_matchin
     }
     // Those behind it move up.
     __syncwarp();
-    desk.count[other]--;
-    for (u32 base = found / 32 * 32; base < desk.count[other]; base += 32) {
+    served.count[other]--;
+    for (u32 base = found / 32 * 32; base < served.count[other]; base += 32) {
         const u32 at = base + lane;
-        const bool moves = at >= found && at < desk.count[other];
+        const bool moves = at >= found && at < served.count[other];
         u64 entry = 0;
         u32 number = 0;
         if (moves) {
@@ -225,11 +225,11 @@ static __device__ __forceinline__ bool are_settled(const dtc_matching_port &port
 }
 
 // The next queue of the block that has an entry, or END. Lanes look at 16 queues at a time.
-static __device__ __forceinline__ u32 next_queue(const Desk &desk, const dtc_matching_port &port, u32 queues, u64 capacity, u8 *memory,
+static __device__ __forceinline__ u32 next_queue(const ServedQueue &served, const dtc_matching_port &port, u32 queues, u64 capacity, u8 *memory,
                                                  u64 stride)
 {
     const u32 lane = threadIdx.x % 32, mine = (queues - blockIdx.x + gridDim.x - 1) / gridDim.x;
-    const u32 here = (desk.queue - blockIdx.x) / gridDim.x;
+    const u32 here = (served.queue - blockIdx.x) / gridDim.x;
     // Those behind the current one come first, so that each has its turn.
     for (u32 base = 1; base <= mine; base += 16) {
         const u32 step = base + lane / 2, kind = lane % 2;
@@ -250,26 +250,26 @@ static __device__ __forceinline__ u32 next_queue(const Desk &desk, const dtc_mat
 }
 
 // The first warp: notes when there was work, and tells the other blocks, which end the service when there is none anywhere.
-static __device__ __forceinline__ u64 read_clock(Desk &desk, const dtc_matching_port &port, const Serving &serving)
+static __device__ __forceinline__ u64 read_clock(ServedQueue &served, const dtc_matching_port &port, const Serving &serving)
 {
     u32 *const beat = &dtc_matching_control_of(port)->beat;
     const u64 now = __shfl_sync(~0u, dtc_matching_now(), 0);
     const u32 pulse = __shfl_sync(~0u, dtc_matching_load(beat), 0);
-    if (desk.worked || pulse != desk.beat)
-        desk.since = now;
-    desk.beat = pulse;
-    if (desk.worked && now - desk.told > serving.idle / 16) {
-        desk.told = now;
-        desk.beat++;
+    if (served.worked || pulse != served.beat)
+        served.since = now;
+    served.beat = pulse;
+    if (served.worked && now - served.told > serving.idle / 16) {
+        served.told = now;
+        served.beat++;
         if (threadIdx.x == 0)
-            dtc_matching_store(beat, desk.beat);
+            dtc_matching_store(beat, served.beat);
     }
-    desk.worked = false;
+    served.worked = false;
     return now;
 }
 
 // The first warp, alone: serves entries until the block is needed. Returns the queue to serve, or END.
-static __device__ __forceinline__ u32 attend(Desk &desk, u8 *queues, u8 *pairs, u64 capacity, u64 stride, const dtc_matching_port &port,
+static __device__ __forceinline__ u32 attend(ServedQueue &served, u8 *queues, u8 *pairs, u64 capacity, u64 stride, const dtc_matching_port &port,
                                              const Serving &serving, Near &near)
 {
     const u32 lane = threadIdx.x % 32, count = port.communicators * port.partitions;
@@ -277,12 +277,12 @@ static __device__ __forceinline__ u32 attend(Desk &desk, u8 *queues, u8 *pairs, 
     // It came to the queue and has not looked yet.
     bool came = false;
     for (;;) {
-        const Queue queue = queue_of(queues, pairs, capacity, stride, desk.queue);
-        if (gridDim.x < count && !came && (desk.batches % {{ turns }} == 0 || desk.polls != 0)) {
-            const u32 next = next_queue(desk, port, count, capacity, queues, stride);
-            if (next != END && next != desk.queue) {
-                leave(desk, queue, near);
-                enter(desk, queue_of(queues, pairs, capacity, stride, next), next, port, near);
+        const Queue queue = queue_of(queues, pairs, capacity, stride, served.queue);
+        if (gridDim.x < count && !came && (served.batches % {{ turns }} == 0 || served.polls != 0)) {
+            const u32 next = next_queue(served, port, count, capacity, queues, stride);
+            if (next != END && next != served.queue) {
+                leave(served, queue, near);
+                enter(served, queue_of(queues, pairs, capacity, stride, next), next, port, near);
                 came = true;
                 continue;
             }
@@ -293,24 +293,24 @@ static __device__ __forceinline__ u32 attend(Desk &desk, u8 *queues, u8 *pairs, 
         u64 bits;
         u32 handle;
         const u32 stop = dtc_matching_load(&control->stop);
-        const bool there = filled(port, 2 * desk.queue + kind, (kind == 0 ? desk.taken[0] : desk.taken[1]) + place, bits, handle);
+        const bool there = filled(port, 2 * served.queue + kind, (kind == 0 ? served.taken[0] : served.taken[1]) + place, bits, handle);
         const u32 votes = __ballot_sync(~0u, there && place < port.slots);
         u32 fresh[2];
 #pragma unroll
         for (u32 side = 0; side < 2; side++) {
             const u32 some = (u32)__ffs((int)~(votes >> side * {{ polled }} & {{ 2 ** polled - 1 }}u)) - 1;
-            fresh[side] = min(some, (u32)capacity - desk.count[side]);
+            fresh[side] = min(some, (u32)capacity - served.count[side]);
         }
         if (fresh[0] + fresh[1] != 0) {
-            desk.polls = 0;
-            desk.batches++;
-            desk.worked = true;
-            if (desk.batches % 64 == 0)
-                read_clock(desk, port, serving);
-            if (fresh[0] == {{ polled }} || fresh[1] == {{ polled }} || !desk.near || desk.count[0] + fresh[0] > {{ near }} ||
-                desk.count[1] + fresh[1] > {{ near }}) {
-                leave(desk, queue, near);
-                return desk.queue;
+            served.polls = 0;
+            served.batches++;
+            served.worked = true;
+            if (served.batches % 64 == 0)
+                read_clock(served, port, serving);
+            if (fresh[0] == {{ polled }} || fresh[1] == {{ polled }} || !served.near || served.count[0] + fresh[0] > {{ near }} ||
+                served.count[1] + fresh[1] > {{ near }}) {
+                leave(served, queue, near);
+                return served.queue;
             }
             // What the posters wrote before is visible to those who see the outcomes.
             dtc_matching_fence(port);
@@ -319,37 +319,37 @@ static __device__ __forceinline__ u32 attend(Desk &desk, u8 *queues, u8 *pairs, 
                 for (u32 at = 0; at < fresh[side]; at++) {
                     const int from = (int)(side * {{ polled }} + at);
                     const u64 entry = __shfl_sync(~0u, bits, from);
-                    serve_entry(desk, port, side, entry, __shfl_sync(~0u, handle, from), near);
+                    serve_entry(served, port, side, entry, __shfl_sync(~0u, handle, from), near);
                 }
-                desk.taken[side] += fresh[side];
+                served.taken[side] += fresh[side];
                 if (lane == 0)
-                    free_slots(port, 2 * desk.queue + side, fresh[side]);
+                    free_slots(port, 2 * served.queue + side, fresh[side]);
             }
             __syncwarp();
         } else {
-            desk.polls++;
+            served.polls++;
         }
-        if (__shfl_sync(~0u, stop, 0) != 0 && !desk.closing) {
+        if (__shfl_sync(~0u, stop, 0) != 0 && !served.closing) {
             close_rings(port, count);
-            desk.closing = true;
-            desk.worked = true;
+            served.closing = true;
+            served.worked = true;
         }
         // The clock is read less often than the rings.
-        if (desk.polls % 16 != (desk.closing ? 1 : 15))
+        if (served.polls % 16 != (served.closing ? 1 : 15))
             continue;
-        const u64 now = read_clock(desk, port, serving);
-        if (desk.closing) {
-            leave(desk, queue, near);
+        const u64 now = read_clock(served, port, serving);
+        if (served.closing) {
+            leave(served, queue, near);
             const bool settled = are_settled(port, count, capacity, queues, stride);
-            if (!settled && now - desk.since <= serving.patience)
+            if (!settled && now - served.since <= serving.patience)
                 continue;
             if (!settled && lane == 0)
                 atomicAdd(&control->abandoned, 1u);
             return END;
         }
-        if (now - desk.since > serving.idle && lane == 0)
+        if (now - served.since > serving.idle && lane == 0)
             atomicCAS(&control->stop, 0u, (u32)IDLE);
-        if (desk.polls > {{ eager }})
+        if (served.polls > {{ eager }})
             __nanosleep({{ sleep }});
     }
 }
@@ -364,16 +364,16 @@ dtc_serve(u8 *queues, u8 *service, const u8 *, u64 capacity, u64 stride, dtc_mat
     dtc_matching_control *const control = dtc_matching_control_of(port);
     const bool leads = threadIdx.x < 32;
     u8 *const pairs = service + serving.pairs;
-    Desk desk = {};
+    ServedQueue served = {};
     if (leads) {
         if (threadIdx.x == 0)
             atomicAdd(&control->running, 1u);
-        desk.since = desk.told = __shfl_sync(~0u, dtc_matching_now(), 0);
-        enter(desk, queue_of(queues, pairs, capacity, stride, blockIdx.x), blockIdx.x, port, shared.near);
+        served.since = served.told = __shfl_sync(~0u, dtc_matching_now(), 0);
+        enter(served, queue_of(queues, pairs, capacity, stride, blockIdx.x), blockIdx.x, port, shared.near);
     }
     for (;;) {
         if (leads) {
-            const u32 wanted = attend(desk, queues, pairs, capacity, stride, port, serving, shared.near);
+            const u32 wanted = attend(served, queues, pairs, capacity, stride, port, serving, shared.near);
             if (threadIdx.x == 0)
                 order = wanted;
         }
@@ -384,7 +384,7 @@ dtc_serve(u8 *queues, u8 *service, const u8 *, u64 capacity, u64 stride, dtc_mat
         const Queue queue = queue_of(queues, pairs, capacity, stride, wanted);
         serve_block(queue, wanted, port, (u32)capacity, shared);
         if (leads)
-            enter(desk, queue, wanted, port, shared.near);
+            enter(served, queue, wanted, port, shared.near);
     }
     // The first warp has written all lists back.
     if (threadIdx.x == 0) {

@@ -1,4 +1,4 @@
-// Packed words from words of memory that lie astride them: every packed word is the end of one and the beginning of the
+// Packed words from words of memory that are unaligned to them: every packed word is the end of one and the beginning of the
 // next. A warp loads 32 words and stores the 31 between them.
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)

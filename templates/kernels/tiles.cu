@@ -1,7 +1,7 @@
 // Tiles: packed neighbours are far apart in memory, and memory neighbours, {{ neighbour_stride }} bytes apart, are far apart in the packed
 // bytes. Tiles of {{ tile_rows }} x {{ tile_columns }} words pass through shared memory, so that both sides see whole lines. The rows of a column
 // are packed side by side; columns are neighbours in memory.
-{%- if shifted %} Words of memory lie astride aligned packed words.{% endif %}
+{%- if shifted %} Words of memory are unaligned to the packed words.{% endif %}
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {

@@ -52,11 +52,11 @@ const FLOAT: Predefined = Predefined::FLOAT;
 
 fn with(
     types: &mut TypeBuilder,
-    leaf: Predefined,
+    element: Predefined,
     build: impl FnOnce(&mut TypeBuilder, TypeId) -> Result<TypeId, DatatypeError>,
 ) -> Result<TypeId, DatatypeError> {
-    let leaf = types.named(leaf);
-    build(types, leaf)
+    let element = types.named(element);
+    build(types, element)
 }
 
 fn darray(types: &mut TypeBuilder, rank: i64, order: Order) -> Result<TypeId, DatatypeError> {
@@ -212,7 +212,7 @@ const CASES: &[(&str, &[u32], Build)] = &[
         let copy = t.dup(vector)?;
         t.dup(copy)
     })),
-    ("dup of a leaf", &[18], |t| with(t, DOUBLE, |t, d| t.dup(d))),
+    ("dup of a named type", &[18], |t| with(t, DOUBLE, |t, d| t.dup(d))),
     ("300 levels", &[19], |t| tower(t, 300)),
     ("long list", &[19], |t| with(t, INT, |t, i| {
         let displacements: Vec<i64> = (0..20_000).map(|at: i64| at * 2 + (at * at) % 2 + at / 97).collect();
@@ -230,7 +230,7 @@ const CASES: &[(&str, &[u32], Build)] = &[
         t.structure(&[1, 1], &[0, 8], &[x, n])
     }),
     ("fields of 16 records", &[1], |t| {
-        let leaves = [DOUBLE, INT, BYTE].map(|leaf| t.named(leaf));
+        let leaves = [DOUBLE, INT, BYTE].map(|element| t.named(element));
         let fields = [t.hvector(16, 1, 24, leaves[0])?, t.hvector(16, 1, 24, leaves[1])?, t.hvector(16, 1, 24, leaves[2])?];
         t.structure(&[1, 1, 1], &[0, 8, 13], &fields)
     }),

@@ -4,11 +4,11 @@ use crate::corpus;
 use crate::generate::random::{self, Limits};
 use crate::generate::sequence::Sequence;
 use crate::generate::split;
-use dtc_compiler::codegen::cuda::{self, CodegenError, Program};
+use dtc_compiler::codegen::cuda::{self, Program, TemplateError};
 use dtc_compiler::datatype::json;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, Shape, Tiles, Variant, WordsKernel};
+use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, LaunchShape, Tiles, Variant, WordsKernel};
 use dtc_compiler::{canonicalise, lower};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -296,7 +296,9 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
 /// Every variant with narrow indices that may serve a call, also those that its plan does not choose. Shapes are such that occur in no plan.
 pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Variant> {
     let odd = |candidate: Variant| match candidate.family {
-        Family::Words(words) => WordsKernel { shape: Shape { threads: 96, unroll: 3 }, cut: true, ..words }.into(),
+        Family::Words(words) => {
+            WordsKernel { shape: LaunchShape { threads: 96, unroll: 3 }, cut: true, ..words }.into()
+        }
         family => family,
     };
     let candidates = plan.candidates(direction, call).into_iter();
@@ -324,6 +326,6 @@ pub fn of_longer(plan: &GpuPlan, direction: Direction, call: &Call) -> Variant {
 /// # Errors
 ///
 /// Only by a defect of dtc.
-pub fn usual(plan: &GpuPlan) -> Result<Program, CodegenError> {
+pub fn usual(plan: &GpuPlan) -> Result<Program, TemplateError> {
     cuda::program(plan, &[Direction::Pack, Direction::Unpack].map(|direction| plan.usual(direction)))
 }

@@ -3,7 +3,7 @@
 
 use dtc_compiler::codegen::cuda::{self, GENERIC_ACCUMULATE_ENTRY, GENERIC_ACCUMULATE_THREADS, Interpreted, Parameter};
 use dtc_compiler::operation::{Element, Operation, Reduction};
-use dtc_compiler::plan::gpu::{Accumulation, Call, Family, Shape, Variant, computes};
+use dtc_compiler::plan::gpu::{Accumulation, Call, Family, LaunchShape, Variant, computes};
 use dtc_tests::kernels::{self, Subject};
 use dtc_tests::shim::{Build, Case, Fragment, Kernel, Placement, Shim};
 use dtc_tests::skip::is_full;
@@ -87,7 +87,7 @@ fn drawn(subject: &Subject, reduction: Reduction, call: &Call, rng: &mut SmallRn
     let words: Vec<u32> = [1, 2, 4, 8, 16].into_iter().filter(fits).collect();
     let word = *words.choose(rng).expect("a word");
     let aligned = word <= most(call.packed.wrapping_sub(call.first)) && rng.random_bool(0.7);
-    let shape = Shape { threads: 96, unroll: rng.random_range(1..4) };
+    let shape = LaunchShape { threads: 96, unroll: rng.random_range(1..4) };
     let family = Family::Accumulate(Accumulation { word, aligned, shape, cut: word > size, ..chosen });
     Variant { family, wide: rng.random_bool(0.5), ..variant }
 }

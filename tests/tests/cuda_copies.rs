@@ -1,8 +1,8 @@
 //! Kernels that copy from type to type, compared with the reference walker; the shim runs them on the CPU.
 
-use dtc_compiler::codegen::cuda::{self, COPY_ENTRY, GENERIC_COPY, GENERIC_COPY_ENTRY, Interpreted, Target};
+use dtc_compiler::codegen::cuda::{self, COPY_ENTRY, CopyTarget, GENERIC_COPY, GENERIC_COPY_ENTRY, Interpreted};
 use dtc_compiler::layout::Layout;
-use dtc_compiler::plan::gpu::{CopyCall, CopyFamily, CopyVariant, Shape};
+use dtc_compiler::plan::gpu::{CopyCall, CopyFamily, CopyVariant, LaunchShape};
 use dtc_tests::kernels::{self, Subject};
 use dtc_tests::shim::{Build, Case, Fragment, Kernel, Placement, Shim};
 use rand::rngs::SmallRng;
@@ -42,7 +42,7 @@ fn drawn(chosen: CopyVariant, source: &Subject, target: &Subject, call: &CopyCal
     let words: Vec<u32> = [1, 2, 4, 8, 16].into_iter().filter(|word| *word <= widest).collect();
     let family = match words.choose(rng) {
         Some(&word) if rng.random_bool(0.7) => {
-            CopyFamily::Words { word, shape: Shape { threads: 96, unroll: 3 }, cut: true }
+            CopyFamily::Words { word, shape: LaunchShape { threads: 96, unroll: 3 }, cut: true }
         }
         _ => CopyFamily::Bytes,
     };
@@ -81,7 +81,7 @@ fn every_pair() {
         let to = Fragment::new(&target.layout, 1, target_first, bytes);
         let (memory, packed) = (placement.memory as u64, placement.packed as u64);
         let call = CopyCall { source: memory, source_first, target: packed, target_first, bytes };
-        let last = Target { low: from.low, high: from.high, first: target_first, ..Target::default() };
+        let last = CopyTarget { low: from.low, high: from.high, first: target_first, ..CopyTarget::default() };
         let name = format!("{} to {} from {target_first}", source.name, target.name);
         if let Some(chosen) = CopyVariant::serving(&source.plan, &target.plan, &call) {
             let variant = drawn(chosen, source, target, &call, &mut rng);
@@ -118,7 +118,7 @@ fn every_pair() {
 }
 
 /// The parameters of a kernel after the common five.
-fn extra(blocks: u32, last: &Target) -> Vec<u8> {
+fn extra(blocks: u32, last: &CopyTarget) -> Vec<u8> {
     let numbers = [blocks.into(), last.low as u64, last.high as u64, last.first, last.tables];
     numbers.into_iter().chain(last.programs).flat_map(u64::to_ne_bytes).collect()
 }
@@ -129,7 +129,7 @@ fn interpreted(
     generic: &Kernel,
     subjects: [&Subject; 2],
     [from, to]: [&Fragment; 2],
-    last: Target,
+    last: CopyTarget,
     placement: Placement,
     rng: &mut SmallRng,
 ) -> Case {
@@ -159,7 +159,7 @@ extern \"C\" __global__ void relocated(u8 *memory, u8 *packed, const u8 *tables,
 ",
         generic.text
     );
-    let mut parameters = extra(blocks, &Target { tables: tables[1], programs, ..last });
+    let mut parameters = extra(blocks, &CopyTarget { tables: tables[1], programs, ..last });
     parameters.extend_from_slice(&tables[0].to_ne_bytes());
     let kernel = Kernel::new(&text, "relocated").tables(&lists).threads(GENERIC_COPY.threads());
     let kernel = kernel.blocks(blocks).extra(&parameters);

@@ -376,7 +376,7 @@ fn every_family() {
         "groups of runs through shared memory",
         "runs, each found by its number",
         "tiles through shared memory",
-        "tiles through shared memory, astride the packed words",
+        "tiles through shared memory, unaligned to the packed words",
         "tiles with a stream's copies as columns",
         "tiles with elements as columns",
         "tiles in several planes",

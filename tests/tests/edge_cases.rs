@@ -59,10 +59,10 @@ fn run_corpus(number: u32) {
     }
 }
 
-fn of(leaf: Predefined, build: impl FnOnce(&mut TypeBuilder, TypeId) -> Built) -> Datatype {
+fn of(element: Predefined, build: impl FnOnce(&mut TypeBuilder, TypeId) -> Built) -> Datatype {
     datatype(|types| {
-        let leaf = types.named(leaf);
-        build(types, leaf)
+        let element = types.named(element);
+        build(types, element)
     })
 }
 

@@ -242,13 +242,13 @@ fn long_lists_are_read_from_descriptions() {
 }
 
 /// A type of 2^60 bytes in 60 levels, each with the level below twice.
-fn doubled(leaf_extent: i64, order: impl Fn(u32, i64) -> [i64; 2]) -> Stages {
+fn doubled(byte_extent: i64, order: impl Fn(u32, i64) -> [i64; 2]) -> Stages {
     let start = Instant::now();
     let mut types = TypeBuilder::new();
     let byte = types.named(Predefined::BYTE);
-    let mut id = types.resized(0, leaf_extent, byte).unwrap();
+    let mut id = types.resized(0, byte_extent, byte).unwrap();
     for level in 0..60 {
-        let half = leaf_extent << level;
+        let half = byte_extent << level;
         let pair = types.structure(&[1, 1], &order(level, half), &[id, id]).unwrap();
         id = types.resized(0, 2 * half, pair).unwrap();
     }

@@ -145,7 +145,7 @@ fn operations_have_their_snapshots() {
     let mut texts = Vec::new();
     for (name, plan, operation, element, packed) in [
         ("accumulate_sum_f64", &rows, Operation::Sum, Element::F64, 0),
-        ("accumulate_max_f16_astride", &rows, Operation::Max, Element::F16, 2),
+        ("accumulate_max_f16_unaligned", &rows, Operation::Max, Element::F16, 2),
         ("accumulate_minloc_pairs", &rows, Operation::MinLoc, Element::DoubleInt, 0),
     ] {
         let reduction = Reduction::new(operation, element).unwrap();

@@ -3,7 +3,7 @@
 use dtc_compiler::datatype::{Datatype, DatatypeError, Order, Predefined, TypeBuilder};
 use dtc_compiler::plan::Direction;
 use dtc_measure::bench::cuda::check::POISON;
-use dtc_measure::bench::cuda::contest::Arena;
+use dtc_measure::bench::cuda::comparison::Arena;
 use dtc_measure::bench::table::table;
 use dtc_measure::device::{OnDevice, Repeated, enqueue_batch, fill, prepare_batch};
 use dtc_measure::failure::Failure;

@@ -5,7 +5,7 @@ use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::GpuPlan;
 use dtc_measure::bench::case::Case;
 use dtc_measure::bench::cuda::check::{GUARD, POISON};
-use dtc_measure::bench::cuda::contest::Arena;
+use dtc_measure::bench::cuda::comparison::Arena;
 use dtc_measure::device::OnDevice;
 use dtc_measure::failure::{Failure, reason};
 use dtc_measure::report;
@@ -133,9 +133,9 @@ pub fn measure(
     let mut figures = Vec::new();
     for (case, ready) in cases.iter().zip(ready) {
         for direction in [Direction::Pack, Direction::Unpack] {
-            let mut contest = Contest::new(arena, &functions, case, direction)?;
-            let first_call = contest.check(&mut host)?;
-            let mut figure = contest.times(rounds)?;
+            let mut comparison = Comparison::new(arena, &functions, case, direction)?;
+            let first_call = comparison.check(&mut host)?;
+            let mut figure = comparison.times(rounds)?;
             if direction == Direction::Pack {
                 (figure.first_call, figure.kernel_ready) = (Some(first_call), ready);
             }
@@ -169,7 +169,7 @@ fn ready(bundle: &Path, cases: &[Case]) -> Result<Vec<Option<f64>>, Failure> {
 }
 
 /// One direction of a type.
-struct Contest<'a> {
+struct Comparison<'a> {
     arena: &'a Arena,
     launch: Launch,
     case: &'a Case,
@@ -197,13 +197,13 @@ struct Host {
 /// Room before the elements and the packed bytes, for addresses of several alignments.
 const SHIFT: u64 = 256;
 
-impl<'a> Contest<'a> {
+impl<'a> Comparison<'a> {
     fn new(
         arena: &'a Arena,
         functions: &Functions,
         case: &'a Case,
         direction: Direction,
-    ) -> Result<Contest<'a>, Failure> {
+    ) -> Result<Comparison<'a>, Failure> {
         let name: String =
             case.name.chars().map(|each| if each.is_ascii_alphanumeric() { each } else { '_' }).collect();
         let launch = functions.get(&name, direction)?;
@@ -216,7 +216,7 @@ impl<'a> Contest<'a> {
         let device = arena.gpu.device();
         let memory = DeviceBuffer::new(device, memory as usize)?;
         let packed = DeviceBuffer::new(device, (bytes + SHIFT + GUARD) as usize)?;
-        Ok(Contest { arena, launch, case, committed, direction, memory, packed, origin, bytes })
+        Ok(Comparison { arena, launch, case, committed, direction, memory, packed, origin, bytes })
     }
 
     /// Calls the function, the elements and the packed bytes `shift` bytes further than usual.
@@ -297,7 +297,7 @@ impl<'a> Contest<'a> {
     /// Times in turns.
     fn times(&self, rounds: usize) -> Result<Figure, Failure> {
         let runtime = || {
-            let Contest { committed, memory, packed, .. } = self;
+            let Comparison { committed, memory, packed, .. } = self;
             let on = OnDevice { committed, count: self.case.count, memory, origin: self.origin as i64, packed, at: 0 };
             Ok::<(), Failure>(on.enqueue(self.direction, &self.arena.clock.stream, 0, self.bytes).map(drop)?)
         };

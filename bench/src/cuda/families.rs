@@ -3,10 +3,10 @@
 
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::gpu::{Family, Shape, Variant, WordsKernel};
+use dtc_compiler::plan::gpu::{Family, LaunchShape, Variant, WordsKernel};
 use dtc_measure::bench::case::Case;
-use dtc_measure::bench::cuda::contest::{Arena, Line};
-use dtc_measure::bench::cuda::contestant::{Asked, Candidate, Contestant};
+use dtc_measure::bench::cuda::comparison::{Arena, Line};
+use dtc_measure::bench::cuda::gpu_peer::{Candidate, FamilyCandidate, GpuPeer};
 use dtc_measure::bench::table::table;
 use dtc_measure::failure::Failure;
 use dtc_measure::timing::geometric_mean;
@@ -63,11 +63,11 @@ impl Candidate for Compiled {
 }
 
 /// Compiles every candidate of a call.
-fn compile(asked: &Asked<'_>) -> Result<Vec<Compiled>, Failure> {
-    let Asked { gpu, plan, direction, call, span } = asked;
+fn compile(requested: &FamilyCandidate<'_>) -> Result<Vec<Compiled>, Failure> {
+    let FamilyCandidate { gpu, plan, direction, call, span } = requested;
     let shaped = |candidate: Variant| match candidate.family {
         Family::Words(words) => SHAPES
-            .map(|(threads, unroll)| WordsKernel { shape: Shape { threads, unroll }, ..words }.into())
+            .map(|(threads, unroll)| WordsKernel { shape: LaunchShape { threads, unroll }, ..words }.into())
             .map(|family| Variant { family, ..candidate })
             .to_vec(),
         _ => vec![candidate],
@@ -128,7 +128,7 @@ impl Found {
         let mut ranked: Vec<(&Line, f64)> = self
             .0
             .iter()
-            .filter(|line| matches!(line.contestant, Contestant::Candidate(_)))
+            .filter(|line| matches!(line.peer, GpuPeer::Candidate(_)))
             .filter_map(|line| Some((line, line.times.as_ref().ok()?.cold)))
             .collect();
         ranked.sort_by(|one, other| one.1.total_cmp(&other.1));

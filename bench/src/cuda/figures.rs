@@ -1,6 +1,6 @@
 //! The file of figures of a run on a GPU.
 
-use dtc_measure::bench::cuda::contest::Line;
+use dtc_measure::bench::cuda::comparison::Line;
 use dtc_measure::failure::Failure;
 use dtc_measure::output::Output;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub fn figure(line: &Line) -> Value {
     let rounded = |time: f64| (time * 1e3).round() / 1e3;
     let mut figure = json!({
-        "peer": line.contestant.name(),
+        "peer": line.peer.name(),
         "case": line.case,
         "direction": line.direction.to_string(),
         "packed_bytes": line.packed_bytes,

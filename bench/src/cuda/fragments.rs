@@ -4,8 +4,8 @@ use super::cases::runs;
 use dtc_compiler::datatype::{Datatype, text};
 use dtc_compiler::plan::Direction;
 use dtc_measure::bench::case::Case;
-use dtc_measure::bench::cuda::contest::{Arena, Fragment, Line};
-use dtc_measure::bench::cuda::contestant::Contestant;
+use dtc_measure::bench::cuda::comparison::{Arena, Fragment, Line};
+use dtc_measure::bench::cuda::gpu_peer::GpuPeer;
 use dtc_measure::bench::table::table;
 use dtc_measure::failure::Failure;
 use std::io::Write;
@@ -60,10 +60,9 @@ pub fn print(lines: &[Line], out: &mut dyn Write) -> Result<(), Failure> {
             let times = line.times.as_ref().ok()?;
             Some(line.packed_bytes as f64 / times.cold.max(1e-3) / 1e3)
         };
-        let of =
-            |contestant| lines.iter().filter(move |line| (line.contestant, line.direction) == (contestant, direction));
+        let of = |peer| lines.iter().filter(move |line| (line.peer, line.direction) == (peer, direction));
         let (mut whole, mut generic_whole) = (None, None);
-        for (index, (line, generic)) in of(Contestant::Specialised).zip(of(Contestant::Generic)).enumerate() {
+        for (index, (line, generic)) in of(GpuPeer::Specialised).zip(of(GpuPeer::Generic)).enumerate() {
             if index % 4 == 0 {
                 (whole, generic_whole) = (rate(line), rate(generic));
             }

@@ -4,7 +4,7 @@ use super::cases::runs;
 use dtc_compiler::datatype::{Datatype, text};
 use dtc_compiler::plan::Direction;
 use dtc_measure::bench::cuda::check::POISON;
-use dtc_measure::bench::cuda::contest::Arena;
+use dtc_measure::bench::cuda::comparison::Arena;
 use dtc_measure::bench::table::table;
 use dtc_measure::device::{Nothing, OnDevice, Repeated, copy};
 use dtc_measure::failure::Failure;

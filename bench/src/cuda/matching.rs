@@ -5,7 +5,7 @@ use dtc_matching::workload::{Order, Shape};
 use dtc_matching::{
     Envelope, MatchError, Matcher, Pattern, Queues, Semantics, SequentialMatcher, Wildcards, expected_pairs, verify,
 };
-use dtc_measure::bench::cuda::contest::Arena;
+use dtc_measure::bench::cuda::comparison::Arena;
 use dtc_measure::bench::table::table;
 use dtc_measure::device::copy;
 use dtc_measure::failure::Failure;

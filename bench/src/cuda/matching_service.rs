@@ -4,7 +4,7 @@
 use super::matching::refused;
 use dtc_matching::port::{HEADER, Kind, Port};
 use dtc_matching::{Outcome, Queues, Semantics, Service, ServiceOptions};
-use dtc_measure::bench::cuda::contest::Arena;
+use dtc_measure::bench::cuda::comparison::Arena;
 use dtc_measure::bench::table::table;
 use dtc_measure::failure::Failure;
 use dtc_measure::timing::median;

@@ -20,7 +20,7 @@ mod transfers;
 use crate::arguments::{Benchmark, Part};
 use crate::drawn;
 use dtc_compiler::plan::Direction;
-use dtc_measure::bench::cuda::contest::{Arena, Line};
+use dtc_measure::bench::cuda::comparison::{Arena, Line};
 use dtc_measure::bench::cuda::{errors, open, table, verify};
 use dtc_measure::bench::{case, tell};
 use dtc_measure::failure::Failure;

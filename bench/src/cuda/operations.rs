@@ -4,7 +4,7 @@ use dtc_compiler::datatype::{Datatype, text};
 use dtc_compiler::operation::{Element, Operation, Reduction};
 use dtc_compiler::plan::Direction;
 use dtc_measure::bench::cuda::check::{POISON, Pattern};
-use dtc_measure::bench::cuda::contest::Arena;
+use dtc_measure::bench::cuda::comparison::Arena;
 use dtc_measure::bench::table::table;
 use dtc_measure::device::{OnDevice, copy_elements, fill};
 use dtc_measure::failure::Failure;
@@ -106,7 +106,7 @@ pub fn measure(arena: &mut Arena, rounds: usize) -> Result<Vec<Figure>, Failure>
     for (case, notation, element) in SUMS {
         let reduction =
             Reduction::new(Operation::Sum, element).map_err(|error| Failure::Description(error.to_string()))?;
-        sums(arena, &format!("sum into {case}"), notation, reduction, rounds, &mut figures)?;
+        sums(arena, &format!("accumulate into {case}"), notation, reduction, rounds, &mut figures)?;
     }
     for (case, from, to) in COPIES {
         copies(arena, case, from, to, rounds, &mut figures)?;

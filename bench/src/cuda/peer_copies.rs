@@ -92,7 +92,7 @@ pub fn measure(rounds: usize, mut tell: impl FnMut(String)) -> Result<Vec<Figure
                 clocks: &clocks,
                 source: Memory::new(one, read)?,
                 packed: Memory::new(one, bytes as usize)?,
-                landing: Memory::new(other, bytes as usize)?,
+                receive_buffer: Memory::new(other, bytes as usize)?,
                 target: Memory::new(other, written)?,
                 bytes,
                 enqueued: to_run >= LONG_RUN,
@@ -119,7 +119,7 @@ struct Bench<'a> {
     /// As many bytes on the first device.
     packed: Memory,
     /// As many bytes on the second.
-    landing: Memory,
+    receive_buffer: Memory,
     target: Memory,
     bytes: u64,
     /// Whether one launch does it.
@@ -132,30 +132,32 @@ impl Bench<'_> {
     }
 
     fn pack_and_unpack(&mut self) -> Result<(), TransferError> {
-        let Bench { types, source, landing, target, bytes, .. } = self;
-        let mut pack = Between { committed: &types[0], count: 1, memory: source, origin: 0, packed: landing };
+        let Bench { types, source, receive_buffer, target, bytes, .. } = self;
+        let mut pack = Between { committed: &types[0], count: 1, memory: source, origin: 0, packed: receive_buffer };
         pack.call(Direction::Pack, 0, *bytes)?;
-        let mut unpack = Between { committed: &types[1], count: 1, memory: target, origin: 0, packed: landing };
+        let mut unpack = Between { committed: &types[1], count: 1, memory: target, origin: 0, packed: receive_buffer };
         unpack.call(Direction::Unpack, 0, *bytes).map(drop)
     }
 
     fn times(&mut self, rounds: usize) -> Result<[Times; 3], Failure> {
         let clocks = self.clocks;
-        in_turns(rounds, |clock, contestant| {
+        in_turns(rounds, |clock, peer| {
             let warm = matches!(clock, Clock::Warm);
             if let Clock::Cold = clock {
                 clocks.flush_others()?;
             }
             let bytes = self.bytes;
-            let (landing, packed) = (&mut self.landing, &mut self.packed);
-            Ok(match (clock, contestant) {
+            let (receive_buffer, packed) = (&mut self.receive_buffer, &mut self.packed);
+            Ok(match (clock, peer) {
                 (Clock::Host, 0) => {
                     let mut call = self.sides();
                     Some(on_host(|| call.call(bytes).map(drop))?)
                 }
                 (_, 0) if self.enqueued => Some(self.sides().time(&clocks.device, warm, bytes)?),
-                (Clock::Host, 1) => Some(on_host(|| copy(&clocks.device.stream, landing, packed, bytes as usize))?),
-                (_, 1) => Some(time_of_copy(&clocks.device, warm, landing, packed, bytes as usize)?),
+                (Clock::Host, 1) => {
+                    Some(on_host(|| copy(&clocks.device.stream, receive_buffer, packed, bytes as usize))?)
+                }
+                (_, 1) => Some(time_of_copy(&clocks.device, warm, receive_buffer, packed, bytes as usize)?),
                 (Clock::Host, _) => Some(on_host(|| self.pack_and_unpack())?),
                 _ => None,
             })

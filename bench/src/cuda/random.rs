@@ -10,8 +10,8 @@ use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::{canonicalise, lower};
 use dtc_measure::bench::case::{Case, nothing_named};
-use dtc_measure::bench::cuda::contest::{Arena, Line};
-use dtc_measure::bench::cuda::contestant::Contestant;
+use dtc_measure::bench::cuda::comparison::{Arena, Line};
+use dtc_measure::bench::cuda::gpu_peer::GpuPeer;
 use dtc_measure::bench::cuda::verify;
 use dtc_measure::bench::table::table;
 use dtc_measure::bench::tell;
@@ -120,7 +120,7 @@ pub fn measure(
                 (figure["seed"], figure["type"]) = (seed.into(), text.as_str().into());
                 figures.write(figure)?;
             }
-            let copy = lines.iter().find(|line| line.contestant == Contestant::Memcpy).and_then(cold);
+            let copy = lines.iter().find(|line| line.peer == GpuPeer::Memcpy).and_then(cold);
             let Some(line) = lines.into_iter().next() else { continue };
             let figure = match measure {
                 Measure::Roofline => line.least_us.zip(cold(&line)).map(|(least, cold)| least / cold),

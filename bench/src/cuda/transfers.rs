@@ -45,7 +45,7 @@ impl Clock {
 
 /// What is measured.
 #[derive(Clone, Copy)]
-enum Contestant {
+enum Peer {
     Dtc,
     /// The driver's copy between the same kinds.
     Copy,
@@ -200,7 +200,7 @@ impl Clocks {
     }
 }
 
-/// Medians of interleaved rounds: `sample` gives microseconds by clock and contestant, and nothing where none is measured.
+/// Medians of interleaved rounds: `sample` gives microseconds by clock and peer, and nothing where none is measured.
 pub fn in_turns<const N: usize>(
     rounds: usize,
     mut sample: impl FnMut(Clock, usize) -> Result<Option<f64>, Failure>,
@@ -208,8 +208,8 @@ pub fn in_turns<const N: usize>(
     let mut samples: [[Vec<f64>; Clock::ALL.len()]; N] = std::array::from_fn(|_| Default::default());
     for _ in 0..rounds {
         for clock in Clock::ALL {
-            for (contestant, samples) in samples.iter_mut().enumerate() {
-                samples[clock as usize].extend(sample(clock, contestant)?);
+            for (peer, samples) in samples.iter_mut().enumerate() {
+                samples[clock as usize].extend(sample(clock, peer)?);
             }
         }
     }
@@ -238,45 +238,45 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn between(&mut self, contestant: Contestant) -> Between<'_> {
+    fn between(&mut self, peer: Peer) -> Between<'_> {
         let count = self.bytes / self.committed.layout().size();
-        let packed = if let Contestant::Local = contestant { &mut *self.other } else { &mut *self.packed };
+        let packed = if let Peer::Local = peer { &mut *self.other } else { &mut *self.packed };
         Between { committed: self.committed, count, memory: self.memory, origin: 0, packed }
     }
 
     fn times(&mut self, direction: Direction, rounds: usize) -> Result<[Times; 3], Failure> {
-        let contestants = [Contestant::Dtc, Contestant::Copy, Contestant::Local];
-        in_turns(rounds, |clock, index| self.sample(clock, contestants[index], direction))
+        let peers = [Peer::Dtc, Peer::Copy, Peer::Local];
+        in_turns(rounds, |clock, index| self.sample(clock, peers[index], direction))
     }
 
-    fn sample(&mut self, clock: Clock, contestant: Contestant, direction: Direction) -> Result<Option<f64>, Failure> {
+    fn sample(&mut self, clock: Clock, peer: Peer, direction: Direction) -> Result<Option<f64>, Failure> {
         let (clocks, bytes) = (self.clocks, self.bytes);
         let (memory, packed) = (self.memory.kind(), self.packed.kind());
         let on_devices = |kind| matches!(kind, MemoryKind::Device(_));
         let peers = on_devices(packed) && on_devices(memory);
         // Kernels move these, so they can be enqueued.
         let enqueued = peers || on_devices(memory) && packed == MemoryKind::Pinned;
-        if matches!(contestant, Contestant::Local) && !peers || !matches!(clock, Clock::Host) && !enqueued {
+        if matches!(peer, Peer::Local) && !peers || !matches!(clock, Clock::Host) && !enqueued {
             return Ok(None);
         }
         let warm = matches!(clock, Clock::Warm);
         if let Clock::Cold = clock {
             clocks.flush_others()?;
         }
-        let time = match (clock, contestant) {
-            (Clock::Host, Contestant::Copy) => {
+        let time = match (clock, peer) {
+            (Clock::Host, Peer::Copy) => {
                 let (to, from) = copied(direction, self.packed, self.other);
                 on_host(|| copy(&clocks.device.stream, to, from, bytes as usize))?
             }
-            (_, Contestant::Copy) => {
+            (_, Peer::Copy) => {
                 let (to, from) = copied(direction, self.packed, self.other);
                 time_of_copy(&clocks.device, warm, to, from, bytes as usize)?
             }
             (Clock::Host, _) => {
-                let mut between = self.between(contestant);
+                let mut between = self.between(peer);
                 on_host(|| between.call(direction, 0, bytes).map(drop))?
             }
-            _ => self.between(contestant).time(&clocks.device, warm, direction, bytes)?,
+            _ => self.between(peer).time(&clocks.device, warm, direction, bytes)?,
         };
         Ok(Some(time))
     }
@@ -290,7 +290,7 @@ impl Bench<'_> {
         let refused = |error: dtc_runtime::PackError| Failure::Data(error.to_string());
         self.committed.pack(host, Range::elements(count), &mut wanted).map_err(refused)?;
         self.memory.write(0, host)?;
-        self.between(Contestant::Dtc).call(Direction::Pack, 0, bytes)?;
+        self.between(Peer::Dtc).call(Direction::Pack, 0, bytes)?;
         let mut found = vec![0u8; bytes as usize];
         self.packed.read(0, &mut found)?;
         let wrong = |what: &str| Failure::data(what, "the bytes that the processor moves", "others");
@@ -298,7 +298,7 @@ impl Bench<'_> {
             return Err(wrong("pack"));
         }
         self.memory.write(0, &vec![0x5a; length])?;
-        self.between(Contestant::Dtc).call(Direction::Unpack, 0, bytes)?;
+        self.between(Peer::Dtc).call(Direction::Unpack, 0, bytes)?;
         let mut found = vec![0u8; length];
         self.memory.read(0, &mut found)?;
         let mut expected = vec![0x5a_u8; length];

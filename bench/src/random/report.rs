@@ -2,7 +2,7 @@
 
 use super::distribution::{Distribution, PERCENTILES};
 use super::run::Random;
-use dtc_measure::bench::contest::{Contest, Undisturbed};
+use dtc_measure::bench::comparison::{Comparison, Undisturbed};
 use dtc_measure::bench::measure::Measured;
 use dtc_measure::bench::table::{LOST, table};
 use dtc_measure::failure::Failure;
@@ -21,7 +21,7 @@ const WORST: usize = 10;
 /// Characters of a type in short.
 const WIDTH: usize = 200;
 
-type Pick = fn(&Measured) -> &Contest;
+type Pick = fn(&Measured) -> &Comparison;
 
 const CALLS: [(&str, Pick); 4] = [
     ("pack", |case| &case.pack),

@@ -4,7 +4,7 @@ use super::notation::abridged;
 use crate::arguments::Benchmark;
 use crate::drawn;
 use dtc_measure::bench::case::{Case, nothing_named};
-use dtc_measure::bench::contest::{Settings, Sparing};
+use dtc_measure::bench::comparison::{Settings, Sparing};
 use dtc_measure::bench::measure::measure;
 use dtc_measure::bench::peers::Peers;
 use dtc_measure::bench::{Results, loops, prepare, tell};

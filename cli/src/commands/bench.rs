@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(about = "Measures packs and unpacks side by side with memcpy, hand-written loops and, with --peers, MPIs")]
 #[command(long_about = LONG_ABOUT)]
-pub struct Command {
+pub struct BenchCommand {
     #[command(flatten)]
     shared: Arguments,
     /// Writes all figures of the CPU to a file as JSON, or with - to standard output instead of the report
@@ -20,8 +20,8 @@ pub struct Command {
 }
 
 /// Runs the command.
-pub fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
-    let Command { shared: arguments, json } = command;
+pub fn run(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure> {
+    let BenchCommand { shared: arguments, json } = command;
     if json.is_some() && arguments.backend == Backend::Cuda {
         return Err(Failure::description("--json", "--backend cpu", "cuda"));
     }

@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         row(out, "", &problem)?;
     }
     let non_temporal = report::bytes(target.non_temporal_bytes);
-    row(out, "cache", &format!("packs of more than {non_temporal} go past it"))?;
+    row(out, "cache", &format!("packs of more than {non_temporal} bypass it"))?;
     row(out, "kernels", &kernels(&engine))?;
     for (command, what, packages) in PEERS {
         let state = match find(command) {

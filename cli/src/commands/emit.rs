@@ -178,12 +178,12 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         }
         Form::CudaHeader => source::cuda_header(&named.name, &pipeline).map_err(too_large)?,
         Form::Cuda => match cuda_source(pipeline.gpu_plan(), direction)? {
-            Source::Text(text) => text,
-            Source::None(why) => format!("// {why}"),
+            GpuText::Text(text) => text,
+            GpuText::None(why) => format!("// {why}"),
         },
         Form::Ptx | Form::Cubin => match cuda_source(pipeline.gpu_plan(), direction)? {
-            Source::Text(text) => return write(arguments, &compiled(arguments, &text)?, out),
-            Source::None(why) => {
+            GpuText::Text(text) => return write(arguments, &compiled(arguments, &text)?, out),
+            GpuText::None(why) => {
                 return Err(Failure::description("--as", "a form that a type without kernels has", why.trim_end()));
             }
         },
@@ -201,15 +201,15 @@ fn write(arguments: &Arguments, bytes: &[u8], out: &mut dyn Write) -> Result<(),
 }
 
 /// CUDA C++, or why there is none.
-enum Source {
+enum GpuText {
     Text(String),
     None(String),
 }
 
 /// The kernels for whole elements between allocations: of one direction, or both.
-fn cuda_source(plan: &GpuPlan, direction: Option<Direction>) -> Result<Source, Failure> {
+fn cuda_source(plan: &GpuPlan, direction: Option<Direction>) -> Result<GpuText, Failure> {
     if !plan.allows() {
-        return Ok(Source::None(plan.to_string()));
+        return Ok(GpuText::None(plan.to_string()));
     }
     let wanted = |way: &Direction| direction.is_none_or(|direction| direction == *way);
     let ways = [Direction::Pack, Direction::Unpack].into_iter().filter(wanted);
@@ -221,7 +221,7 @@ fn cuda_source(plan: &GpuPlan, direction: Option<Direction>) -> Result<Source, F
             format!("\n// The parameter `tables` leads to {bytes} bytes of lists, which are not part of the text.\n")
         }
     };
-    Ok(Source::Text(program.source + &lists))
+    Ok(GpuText::Text(program.source + &lists))
 }
 
 /// PTX or machine code.

@@ -1,8 +1,8 @@
 //! `dtc pack`: from a data file to a file of packed bytes.
 
-use super::through_gpu::Passage;
+use super::through_gpu::StagedFile;
 use super::transfer::{Arguments as Transferred, FRAGMENT_BYTES, Progress, Transfer, refused};
-use crate::array_file::{Asked, Source, is_npy};
+use crate::array_file::{Expected, Source, is_npy};
 use crate::elements;
 use crate::npy;
 use dtc_measure::failure::{Failure, reason};
@@ -28,8 +28,8 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     arguments.check_files()?;
     output::not_a_terminal("--out", &arguments.output)?;
     let transfer = Transfer::prepare(arguments)?;
-    let asked = transfer.elements.as_ref().map_or(Asked::Bytes, Asked::InMemory);
-    let source = Source::open(&arguments.input, transfer.reach(arguments), asked)?;
+    let requested = transfer.elements.as_ref().map_or(Expected::Bytes, Expected::InMemory);
+    let source = Source::open(&arguments.input, transfer.reach(arguments), requested)?;
     // Asks for no bytes, to learn whether all lie inside the data before anything is written.
     let checked = transfer.committed.pack(
         Memory::at(source.bytes(), arguments.origin),
@@ -39,16 +39,16 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     checked.map_err(|error| refused(&arguments.input, error))?;
 
     let wanted = transfer.wanted(arguments);
-    let passage = transfer.kinds.map(|kinds| Passage::new(kinds, &transfer, arguments, wanted));
-    let mut passage = passage.transpose()?;
+    let staged = transfer.kinds.map(|kinds| StagedFile::new(kinds, &transfer, arguments, wanted));
+    let mut staged = staged.transpose()?;
     let mut output = Output::create(&arguments.output)?;
     if is_npy(&arguments.output) {
         let array = transfer.elements.as_ref().map(|elements| elements.packed_array(arguments.offset, wanted));
         let (descr, count) = array.unwrap_or((elements::BYTES, wanted));
         output.write(&npy::header(descr, count))?;
     }
-    match &mut passage {
-        Some(passage) => passage.pack(source.bytes(), |fragment| output.write(fragment))?,
+    match &mut staged {
+        Some(staged) => staged.pack(source.bytes(), |fragment| output.write(fragment))?,
         None => pack_all(&transfer, &source, arguments, wanted, &mut output)?,
     }
     let regular = output.finish()?;

@@ -15,7 +15,7 @@ const GROUP_BYTES: i128 = 256 << 20;
 const ALIGNMENT: usize = 256;
 
 /// Elements and packed bytes on their way through the device.
-pub struct Passage<'a> {
+pub struct StagedFile<'a> {
     transfer: &'a Transfer,
     /// Where in the data address 0 of the type lies.
     origin: usize,
@@ -43,14 +43,14 @@ struct Piece {
     last: bool,
 }
 
-impl Passage<'_> {
+impl StagedFile<'_> {
     /// Takes memory of the device.
     pub fn new<'a>(
         kinds: [MemoryKind; 2],
         transfer: &'a Transfer,
         arguments: &Arguments,
         wanted: u64,
-    ) -> Result<Passage<'a>, Failure> {
+    ) -> Result<StagedFile<'a>, Failure> {
         let committed = &transfer.committed;
         let one = committed.span(1).map_or(0, |(low, high)| high - low);
         let extent = i128::from(committed.layout().extent()).abs();
@@ -77,7 +77,7 @@ impl Passage<'_> {
                 return Err(Failure::data(format_args!("memory of GPU {ordinal}"), expected, found));
             }
         }
-        Ok(Passage {
+        Ok(StagedFile {
             transfer,
             origin: arguments.origin,
             offset: arguments.offset,
@@ -162,7 +162,7 @@ impl Passage<'_> {
         let range = self.range(piece);
         let moved = (range.start - range.start % ALIGNMENT) as i128;
         let (count, origin) = (piece.count, (self.address(piece) - moved) as i64);
-        let Passage { transfer, memory, packed, .. } = self;
+        let StagedFile { transfer, memory, packed, .. } = self;
         let mut call = Between { committed: &transfer.committed, count, memory, origin, packed };
         call.call(direction, piece.within, piece.bytes)?;
         Ok(())

@@ -1,8 +1,8 @@
 //! `dtc unpack`: from a file of packed bytes into an existing data file.
 
-use super::through_gpu::Passage;
+use super::through_gpu::StagedFile;
 use super::transfer::{Arguments as Transferred, FRAGMENT_BYTES, Progress, Transfer, refused};
-use crate::array_file::{Asked, Destination, Source};
+use crate::array_file::{Destination, Expected, Source};
 use dtc_compiler::layout::Overlap;
 use dtc_measure::failure::Failure;
 use dtc_measure::paths::{STANDARD, shown};
@@ -36,9 +36,9 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let elements = transfer.elements.as_ref();
     // One more byte tells that there are too many.
     let most = transfer.wanted(arguments).saturating_add(1);
-    let source = Source::open(&arguments.input, most, elements.map_or(Asked::Bytes, Asked::Packed))?;
+    let source = Source::open(&arguments.input, most, elements.map_or(Expected::Bytes, Expected::Packed))?;
     let packed = packed_bytes(&source, arguments, &transfer)?;
-    let mut destination = Destination::open(&arguments.output, elements.map_or(Asked::Bytes, Asked::InMemory))?;
+    let mut destination = Destination::open(&arguments.output, elements.map_or(Expected::Bytes, Expected::InMemory))?;
     let (origin, count) = (arguments.origin, transfer.count);
     let failed = |error| refused(&arguments.output, error);
     // Hands over no bytes, to learn whether all lie inside the data before anything is changed.
@@ -52,8 +52,8 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         .map_err(failed)?;
 
     if let Some(kinds) = transfer.kinds {
-        let mut passage = Passage::new(kinds, &transfer, arguments, packed.len() as u64)?;
-        passage.unpack(packed, destination.bytes_mut())?;
+        let mut staged = StagedFile::new(kinds, &transfer, arguments, packed.len() as u64)?;
+        staged.unpack(packed, destination.bytes_mut())?;
     } else if arguments.threads > 1 && arguments.offset == 0 {
         let threads = arguments.threads.into();
         transfer

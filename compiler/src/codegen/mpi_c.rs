@@ -48,7 +48,7 @@ const LONGEST_REMARK: usize = 100;
 /// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub fn emit(datatype: &Datatype) -> String {
-    let mut emitter = Emitter { body: String::new(), built: 0, large: false, inexpressible: false };
+    let mut emitter = CallWriter { body: String::new(), built: 0, large: false, inexpressible: false };
     let nodes = datatype.nodes();
     let mut names = vec![String::new(); nodes.len()];
     // Equal nodes share one call, because descriptions often repeat a subtype at each of its places.
@@ -70,7 +70,7 @@ pub fn emit(datatype: &Datatype) -> String {
         // The caller frees the returned type, and predefined types must not be freed.
         root = emitter.call("MPI_Type_dup", &root);
     }
-    let Emitter { body, built, large, inexpressible } = emitter;
+    let CallWriter { body, built, large, inexpressible } = emitter;
 
     let mut source = "#include <mpi.h>\n\n".to_owned();
     if large {
@@ -95,7 +95,7 @@ pub fn emit(datatype: &Datatype) -> String {
     source
 }
 
-struct Emitter {
+struct CallWriter {
     body: String,
     /// Number of types built so far: `t1`, `t2`, ...
     built: usize,
@@ -110,7 +110,7 @@ fn fit(numbers: &[i64]) -> bool {
     i32::try_from(numbers.len()).is_ok() && numbers.iter().all(|&number| i32::try_from(number).is_ok())
 }
 
-impl Emitter {
+impl CallWriter {
     /// Emits the calls for a node, and returns its C name.
     fn node(&mut self, node: &Datatype, children: &[&str]) -> String {
         let name = self.plain(node, children);

@@ -95,24 +95,24 @@ impl Facts {
 pub(crate) struct Union {
     size: i128,
     alignment: u64,
-    elements: Span,
+    elements: Displacements,
     /// The bounds of all children.
-    parts: Span,
+    parts: Displacements,
     /// The bounds of the children whose bounds are explicit.
-    markers: Span,
+    markers: Displacements,
     /// Where children are placed, which must fit 64 bits even where their bytes lie far from their origin.
-    origins: Span,
+    origins: Displacements,
 }
 
 /// A range of displacements, empty at first. 128 bits: two arguments of 64 bits may be multiplied on the way.
 #[derive(Clone, Copy)]
-struct Span {
+struct Displacements {
     low: i128,
     high: i128,
 }
 
-impl Span {
-    const EMPTY: Span = Span { low: i128::MAX, high: i128::MIN };
+impl Displacements {
+    const EMPTY: Displacements = Displacements { low: i128::MAX, high: i128::MIN };
 
     fn is_empty(&self) -> bool {
         // A marker may stand above its partner: extents can be negative.
@@ -130,10 +130,10 @@ impl Union {
         Union {
             size: 0,
             alignment: 1,
-            elements: Span::EMPTY,
-            parts: Span::EMPTY,
-            markers: Span::EMPTY,
-            origins: Span::EMPTY,
+            elements: Displacements::EMPTY,
+            parts: Displacements::EMPTY,
+            markers: Displacements::EMPTY,
+            origins: Displacements::EMPTY,
         }
     }
 
@@ -165,7 +165,7 @@ impl Union {
     /// The facts of the parent; `None` when a number leaves 64 bits.
     pub(crate) fn finish(self) -> Option<Facts> {
         let size = i64::try_from(self.size).ok()? as u64;
-        let narrow = |span: Span| -> Option<(i64, i64)> {
+        let narrow = |span: Displacements| -> Option<(i64, i64)> {
             if span.is_empty() {
                 return Some((0, 0));
             }
@@ -179,8 +179,8 @@ impl Union {
         let (lb, ub) = if size == 0 {
             (0, 0)
         } else if explicit {
-            let (lb, _) = narrow(Span { low: self.markers.low, high: self.markers.low })?;
-            let (ub, _) = narrow(Span { low: self.markers.high, high: self.markers.high })?;
+            let (lb, _) = narrow(Displacements { low: self.markers.low, high: self.markers.low })?;
+            let (ub, _) = narrow(Displacements { low: self.markers.high, high: self.markers.high })?;
             ub.checked_sub(lb)?;
             (lb, ub)
         } else {

@@ -152,7 +152,7 @@ macro_rules! constructors {
         ];
 
         /// The place of each constructor in [`KINDS`].
-        enum Place {
+        enum KindIndex {
             Named,
             $( $variant, )*
         }
@@ -166,8 +166,8 @@ macro_rules! constructors {
             /// ```
             pub fn number(&self) -> usize {
                 match self {
-                    Constructor::Named(_) => Place::Named as usize,
-                    $( Constructor::$variant { .. } => Place::$variant as usize, )*
+                    Constructor::Named(_) => KindIndex::Named as usize,
+                    $( Constructor::$variant { .. } => KindIndex::$variant as usize, )*
                 }
             }
 

@@ -4,10 +4,13 @@ use super::array::{AxisBlocks, axes_of_darray, axes_of_subarray, block_length};
 use super::bounds::{Facts, Union};
 use super::{Constructor, DatatypeError, Distribution, GivenBounds};
 
-type Found = Result<Facts, DatatypeError>;
+type FactsResult = Result<Facts, DatatypeError>;
 
 /// The facts of the type that a constructor makes of children with these facts.
-pub(super) fn facts_of<'a>(constructor: &Constructor, mut children: impl ExactSizeIterator<Item = &'a Facts>) -> Found {
+pub(super) fn facts_of<'a>(
+    constructor: &Constructor,
+    mut children: impl ExactSizeIterator<Item = &'a Facts>,
+) -> FactsResult {
     let found = children.len();
     match constructor {
         Constructor::Named(predefined) if found == 0 => Ok(Facts::of_predefined(*predefined)),
@@ -23,7 +26,7 @@ pub(super) fn facts_of<'a>(constructor: &Constructor, mut children: impl ExactSi
 }
 
 /// The facts of the type that a constructor with one child makes of it.
-fn facts_of_one(constructor: &Constructor, child: &Facts) -> Found {
+fn facts_of_one(constructor: &Constructor, child: &Facts) -> FactsResult {
     match constructor {
         Constructor::Named(_) | Constructor::Struct { .. } | Constructor::Dup => Ok(*child),
         Constructor::Contiguous { count } => {
@@ -80,7 +83,7 @@ fn structure<'a>(
     blocklengths: &[i64],
     displacements: &[i64],
     children: impl ExactSizeIterator<Item = &'a Facts>,
-) -> Found {
+) -> FactsResult {
     check_lengths(constructor, "displacements_bytes", displacements.len(), blocklengths.len())?;
     check_lengths(constructor, "children", children.len(), blocklengths.len())?;
     check_counts(constructor, "blocklengths", blocklengths)?;
@@ -138,7 +141,7 @@ fn check_darray(
     Ok(())
 }
 
-fn array(constructor: &Constructor, child: &Facts, sizes: &[i64], axes: &[AxisBlocks]) -> Found {
+fn array(constructor: &Constructor, child: &Facts, sizes: &[i64], axes: &[AxisBlocks]) -> FactsResult {
     let extent = i128::from(child.extent());
     let fail = || overflow(constructor);
     let copies = product(axes.iter().map(AxisBlocks::selected)).ok_or_else(fail)?;
@@ -158,7 +161,7 @@ fn array(constructor: &Constructor, child: &Facts, sizes: &[i64], axes: &[AxisBl
 }
 
 /// The facts of `count` blocks of a child, a number of bytes apart.
-fn strided(constructor: &Constructor, child: &Facts, count: i64, blocklength: i64, stride: i128) -> Found {
+fn strided(constructor: &Constructor, child: &Facts, count: i64, blocklength: i64, stride: i128) -> FactsResult {
     check_count(constructor, "count", count)?;
     check_count(constructor, "blocklength", blocklength)?;
     let copies = i128::from(count) * i128::from(blocklength);
@@ -170,7 +173,13 @@ fn strided(constructor: &Constructor, child: &Facts, count: i64, blocklength: i6
 }
 
 /// The facts of blocks of differing length, at displacements in units of `unit` bytes.
-fn listed(constructor: &Constructor, child: &Facts, blocklengths: &[i64], displacements: &[i64], unit: i64) -> Found {
+fn listed(
+    constructor: &Constructor,
+    child: &Facts,
+    blocklengths: &[i64],
+    displacements: &[i64],
+    unit: i64,
+) -> FactsResult {
     check_counts(constructor, "blocklengths", blocklengths)?;
     let extent = i128::from(child.extent());
     let (mut copies, mut low, mut high) = (0i128, i128::MAX, i128::MIN);
@@ -186,7 +195,7 @@ fn listed(constructor: &Constructor, child: &Facts, blocklengths: &[i64], displa
 }
 
 /// The facts of blocks of one length, at displacements in units of `unit` bytes.
-fn blocks(constructor: &Constructor, child: &Facts, blocklength: i64, displacements: &[i64], unit: i64) -> Found {
+fn blocks(constructor: &Constructor, child: &Facts, blocklength: i64, displacements: &[i64], unit: i64) -> FactsResult {
     let copies = displacements.len() as i128 * i128::from(blocklength);
     let bounds = |(low, high): (i64, i64), &next: &i64| (low.min(next), high.max(next));
     let (low, high) = displacements.iter().fold((i64::MAX, i64::MIN), bounds);
@@ -196,7 +205,7 @@ fn blocks(constructor: &Constructor, child: &Facts, blocklength: i64, displaceme
 }
 
 /// The facts of copies of a child whose origins reach from `low` to `high`; of none, if there are no copies.
-fn spread(constructor: &Constructor, child: &Facts, copies: i128, low: i128, high: i128) -> Found {
+fn spread(constructor: &Constructor, child: &Facts, copies: i128, low: i128, high: i128) -> FactsResult {
     let mut union = Union::new();
     if copies > 0 {
         u64::try_from(copies).map_err(|_| overflow(constructor))?;

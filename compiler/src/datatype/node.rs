@@ -33,14 +33,14 @@ pub struct Datatype(Reference);
 /// and in the same places for all threads.
 #[derive(Clone)]
 enum Reference {
-    Predefined(&'static Node),
-    Counted(Arc<Node>),
+    Predefined(&'static DatatypeNode),
+    Counted(Arc<DatatypeNode>),
 }
 
 type Children = SmallVec<[Datatype; 1]>;
 
 /// What a [`Datatype`] refers to.
-struct Node {
+struct DatatypeNode {
     /// Greater than those of its children, since they were made before. Predefined types come before all others.
     number: u64,
     constructor: Constructor,
@@ -83,8 +83,8 @@ impl Datatype {
 
     /// A predefined type: the same node each time.
     pub fn named(predefined: Predefined) -> Datatype {
-        static NODES: OnceBox<Box<[Node]>> = OnceBox::new();
-        let node = |(number, predefined): (u64, Predefined)| Node {
+        static NODES: OnceBox<Box<[DatatypeNode]>> = OnceBox::new();
+        let node = |(number, predefined): (u64, Predefined)| DatatypeNode {
             number,
             constructor: Constructor::Named(predefined),
             given: false,
@@ -100,12 +100,12 @@ impl Datatype {
         let own = 1 + constructor.entries() as u64;
         let entries = children.iter().fold(own, |sum, child| sum.saturating_add(child.node().entries));
         let number = MADE.fetch_add(own, Ordering::Relaxed);
-        let node = Node { number, constructor, given, facts, children, entries };
+        let node = DatatypeNode { number, constructor, given, facts, children, entries };
         Datatype(Reference::Counted(Arc::new(node)))
     }
 
     #[inline]
-    fn node(&self) -> &Node {
+    fn node(&self) -> &DatatypeNode {
         match &self.0 {
             Reference::Predefined(node) => node,
             Reference::Counted(node) => node,
@@ -250,7 +250,7 @@ impl fmt::Debug for Datatype {
     }
 }
 
-impl Drop for Node {
+impl Drop for DatatypeNode {
     /// Takes chains apart in a loop: they may be longer than the stack.
     fn drop(&mut self) {
         GONE.fetch_add(1 + self.constructor.entries() as u64, Ordering::Relaxed);

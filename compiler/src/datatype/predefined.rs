@@ -32,14 +32,14 @@ const fn field(offset: i64, kind: Kind) -> Field {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Predefined(u8);
 
-struct Entry {
+struct Definition {
     name: &'static str,
     fields: &'static [Field],
 }
 
 macro_rules! predefined {
     ($($constant:ident $name:literal [$($offset:literal $kind:ident),+];)*) => {
-        const TABLE: &[Entry] = &[$(Entry {
+        const TABLE: &[Definition] = &[$(Definition {
             name: concat!("MPI_", $name),
             fields: &[$(field($offset, Kind::$kind)),+],
         }),*];

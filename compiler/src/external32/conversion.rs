@@ -68,17 +68,17 @@ impl Conversion {
 /// # let _ = complex;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct ConversionRun {
     /// The conversion of each value.
     pub conversion: Conversion,
     /// Number of values.
     pub values: u64,
 }
 
-impl Run {
+impl ConversionRun {
     /// The values of a basic element. The kind cannot tell `long` and `wchar_t`, because it is that of another type of
     /// the same size.
-    pub(super) fn of(predefined: Predefined, field: Field) -> Run {
+    pub(super) fn of(predefined: Predefined, field: Field) -> ConversionRun {
         let (conversion, values) = match field.kind {
             Kind::Byte | Kind::Char | Kind::I8 | Kind::U8 | Kind::B8 => (Conversion::Bytes, 1),
             Kind::I16 | Kind::U16 | Kind::F16 | Kind::B16 => (Conversion::Big16, 1),
@@ -95,6 +95,6 @@ impl Run {
             Kind::C160 => (Conversion::LongDouble, 2),
             Kind::C256 => (Conversion::Big128, 2),
         };
-        Run { conversion, values }
+        ConversionRun { conversion, values }
     }
 }

@@ -1,6 +1,6 @@
 //! Cursors over the values of a call.
 
-use super::{Bytes, Conversion, External32, Node, Part, Run};
+use super::{Bytes, Conversion, ConversionRun, External32, ValueNode, ValuePart};
 
 /// A position among the values of a count of elements. It keeps the enclosing nodes, so that a step costs only the
 /// nodes that change. Seeking takes O(depth) steps, with a binary search in each struct.
@@ -25,7 +25,7 @@ pub struct Cursor<'a> {
     stack: Vec<(usize, u64)>,
     /// Elements of the type after the current one.
     elements: u64,
-    run: Run,
+    run: ConversionRun,
     packed: u64,
 }
 
@@ -46,11 +46,13 @@ impl External32 {
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn cursor(&self, count: u64, position: u64) -> (Cursor<'_>, u64) {
-        let run = Run { conversion: Conversion::Bytes, values: 0 };
+        let run = ConversionRun { conversion: Conversion::Bytes, values: 0 };
         let mut cursor = Cursor { external: self, stack: Vec::new(), elements: 0, run, packed: 0 };
         let skipped = match self.root {
             None => 0,
-            Some(Part::Run(run)) => cursor.enter(Part::Run(Run { values: run.values * count, ..run }), position),
+            Some(ValuePart::ConversionRun(run)) => {
+                cursor.enter(ValuePart::ConversionRun(ConversionRun { values: run.values * count, ..run }), position)
+            }
             Some(root) => {
                 let element = (position / self.size.external).min(count);
                 cursor.packed = element * self.size.packed;
@@ -81,18 +83,18 @@ impl External32 {
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Records<'a> {
+pub struct EqualRecords<'a> {
     /// Number of records.
     pub count: u64,
     /// The runs of each record, with their begins relative to the record.
-    pub runs: &'a [(Bytes, Run)],
+    pub runs: &'a [(Bytes, ConversionRun)],
     /// Size of each record.
     pub size: Bytes,
 }
 
 impl<'a> Cursor<'a> {
     /// The remaining values of the current run; empty at the end.
-    pub fn run(&self) -> Run {
+    pub fn run(&self) -> ConversionRun {
         self.run
     }
 
@@ -111,20 +113,20 @@ impl<'a> Cursor<'a> {
     }
 
     /// The equal records from here on, if a record begins here.
-    pub fn records(&self) -> Option<Records<'a>> {
+    pub fn records(&self) -> Option<EqualRecords<'a>> {
         let &(node, 1) = self.stack.last()? else { return None };
-        let Node::Record { runs, size } = &self.external.nodes[node] else { return None };
+        let ValueNode::Record { runs, size } = &self.external.nodes[node] else { return None };
         if runs[0].1 != self.run {
             return None;
         }
         let count = match self.stack.len().checked_sub(2).map(|at| self.stack[at]) {
             None => self.elements + 1,
             Some((around, next)) => match self.external.nodes[around] {
-                Node::Repeat { count, .. } => count - next + 1,
+                ValueNode::Repeat { count, .. } => count - next + 1,
                 _ => 1,
             },
         };
-        Some(Records { count, runs, size: *size })
+        Some(EqualRecords { count, runs, size: *size })
     }
 
     /// Moves past `records` of the [`records`](Cursor::records), at least one.
@@ -142,9 +144,11 @@ impl<'a> Cursor<'a> {
     fn next_run(&mut self) {
         while let Some((node, next)) = self.stack.last_mut() {
             let part = match &self.external.nodes[*node] {
-                Node::Repeat { count, child, .. } if *next < *count => *child,
-                Node::Sequence { parts, .. } if *next < parts.len() as u64 => parts[*next as usize].1,
-                Node::Record { runs, .. } if *next < runs.len() as u64 => Part::Run(runs[*next as usize].1),
+                ValueNode::Repeat { count, child, .. } if *next < *count => *child,
+                ValueNode::Sequence { parts, .. } if *next < parts.len() as u64 => parts[*next as usize].1,
+                ValueNode::Record { runs, .. } if *next < runs.len() as u64 => {
+                    ValuePart::ConversionRun(runs[*next as usize].1)
+                }
                 _ => {
                     self.stack.pop();
                     continue;
@@ -163,32 +167,32 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves to byte `rest` of a part that begins here; returns the number of bytes of its value before it.
-    fn enter(&mut self, mut part: Part, mut rest: u64) -> u64 {
+    fn enter(&mut self, mut part: ValuePart, mut rest: u64) -> u64 {
         loop {
             let at = match part {
-                Part::Run(Run { conversion, values }) => {
+                ValuePart::ConversionRun(ConversionRun { conversion, values }) => {
                     let before = rest / conversion.external_size();
-                    self.run = Run { conversion, values: values - before };
+                    self.run = ConversionRun { conversion, values: values - before };
                     self.packed += before * conversion.packed_size();
                     return rest % conversion.external_size();
                 }
-                Part::Node(at) => at,
+                ValuePart::Node(at) => at,
             };
             let (index, before, child) = match &self.external.nodes[at] {
-                Node::Repeat { child, .. } if rest == 0 => (0, Bytes::default(), *child),
-                Node::Repeat { each, child, .. } => {
+                ValueNode::Repeat { child, .. } if rest == 0 => (0, Bytes::default(), *child),
+                ValueNode::Repeat { each, child, .. } => {
                     let copy = rest / each.external;
                     (copy, each.times(copy), *child)
                 }
-                Node::Sequence { parts, .. } => {
+                ValueNode::Sequence { parts, .. } => {
                     let index = parts.partition_point(|(start, _)| start.external <= rest) - 1;
                     let (start, child) = parts[index];
                     (index as u64, start, child)
                 }
-                Node::Record { runs, .. } => {
+                ValueNode::Record { runs, .. } => {
                     let index = runs.partition_point(|(start, _)| start.external <= rest) - 1;
                     let (start, run) = runs[index];
-                    (index as u64, start, Part::Run(run))
+                    (index as u64, start, ValuePart::ConversionRun(run))
                 }
             };
             self.stack.push((at, index + 1));

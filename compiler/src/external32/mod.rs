@@ -11,8 +11,8 @@
 mod conversion;
 mod cursor;
 
-pub use conversion::{Conversion, Run};
-pub use cursor::{Cursor, Records};
+pub use conversion::{Conversion, ConversionRun};
+pub use cursor::{Cursor, EqualRecords};
 
 use crate::datatype::{Constructor, Datatype};
 
@@ -36,9 +36,9 @@ use crate::datatype::{Constructor, Datatype};
 /// ```
 #[derive(Clone, Debug)]
 pub struct External32 {
-    nodes: Vec<Node>,
+    nodes: Vec<ValueNode>,
     /// `None` without values.
-    root: Option<Part>,
+    root: Option<ValuePart>,
     size: Bytes,
 }
 
@@ -69,19 +69,19 @@ impl Bytes {
 
 /// A part of a type's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Run(Run),
+enum ValuePart {
+    ConversionRun(ConversionRun),
     Node(usize),
 }
 
 #[derive(Clone, Debug)]
-enum Node {
+enum ValueNode {
     /// Copies of a part that is not a single run, because copies of a run are a run.
-    Repeat { count: u64, child: Part, each: Bytes },
+    Repeat { count: u64, child: ValuePart, each: Bytes },
     /// At least two parts, each with its position.
-    Sequence { parts: Box<[(Bytes, Part)]>, size: Bytes },
+    Sequence { parts: Box<[(Bytes, ValuePart)]>, size: Bytes },
     /// At least two runs, each with its position.
-    Record { runs: Box<[(Bytes, Run)]>, size: Bytes },
+    Record { runs: Box<[(Bytes, ConversionRun)]>, size: Bytes },
 }
 
 impl External32 {
@@ -132,26 +132,29 @@ impl External32 {
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn is_bytes(&self) -> bool {
-        matches!(self.root, None | Some(Part::Run(Run { conversion: Conversion::Bytes, .. })))
+        matches!(self.root, None | Some(ValuePart::ConversionRun(ConversionRun { conversion: Conversion::Bytes, .. })))
     }
 
-    fn bytes(&self, part: Part) -> Bytes {
+    fn bytes(&self, part: ValuePart) -> Bytes {
         match part {
-            Part::Run(Run { conversion, values }) => {
+            ValuePart::ConversionRun(ConversionRun { conversion, values }) => {
                 Bytes { packed: conversion.packed_size(), external: conversion.external_size() }.times(values)
             }
-            Part::Node(at) => match &self.nodes[at] {
-                Node::Repeat { count, each, .. } => each.times(*count),
-                Node::Sequence { size, .. } | Node::Record { size, .. } => *size,
+            ValuePart::Node(at) => match &self.nodes[at] {
+                ValueNode::Repeat { count, each, .. } => each.times(*count),
+                ValueNode::Sequence { size, .. } | ValueNode::Record { size, .. } => *size,
             },
         }
     }
 
     /// The part for a node of a datatype; `known` returns the parts of its children.
-    fn part(&mut self, node: &Datatype, known: impl Fn(&Datatype) -> Option<Part>) -> Option<Part> {
+    fn part(&mut self, node: &Datatype, known: impl Fn(&Datatype) -> Option<ValuePart>) -> Option<ValuePart> {
         match node.constructor() {
             Constructor::Named(predefined) => {
-                let runs = predefined.fields().iter().map(|&field| (Part::Run(Run::of(*predefined, field)), 1));
+                let runs = predefined
+                    .fields()
+                    .iter()
+                    .map(|&field| (ValuePart::ConversionRun(ConversionRun::of(*predefined, field)), 1));
                 self.sequence(runs)
             }
             Constructor::Struct { blocklengths, .. } => {
@@ -170,14 +173,18 @@ impl External32 {
     }
 
     /// Copies of parts, in sequence.
-    fn sequence(&mut self, parts: impl Iterator<Item = (Part, u64)>) -> Option<Part> {
-        let mut merged: Vec<(Part, u64)> = Vec::new();
+    fn sequence(&mut self, parts: impl Iterator<Item = (ValuePart, u64)>) -> Option<ValuePart> {
+        let mut merged: Vec<(ValuePart, u64)> = Vec::new();
         for (part, copies) in parts.filter(|&(_, copies)| copies > 0) {
             match (merged.last_mut(), part) {
-                (Some((Part::Run(last), _)), Part::Run(run)) if last.conversion == run.conversion => {
+                (Some((ValuePart::ConversionRun(last), _)), ValuePart::ConversionRun(run))
+                    if last.conversion == run.conversion =>
+                {
                     last.values += run.values * copies;
                 }
-                (_, Part::Run(run)) => merged.push((Part::Run(Run { values: run.values * copies, ..run }), 1)),
+                (_, ValuePart::ConversionRun(run)) => {
+                    merged.push((ValuePart::ConversionRun(ConversionRun { values: run.values * copies, ..run }), 1))
+                }
                 (Some((last, known)), _) if *last == part => *known += copies,
                 _ => merged.push((part, copies)),
             }
@@ -193,30 +200,33 @@ impl External32 {
             [] => None,
             [(_, only)] => Some(only),
             _ => {
-                let run =
-                    |&(start, part): &(Bytes, Part)| if let Part::Run(run) = part { Some((start, run)) } else { None };
-                let runs: Option<Box<[(Bytes, Run)]>> = parts.iter().map(run).collect();
+                let run = |&(start, part): &(Bytes, ValuePart)| {
+                    if let ValuePart::ConversionRun(run) = part { Some((start, run)) } else { None }
+                };
+                let runs: Option<Box<[(Bytes, ConversionRun)]>> = parts.iter().map(run).collect();
                 Some(self.insert(match runs {
-                    Some(runs) => Node::Record { runs, size },
-                    None => Node::Sequence { parts: parts.into(), size },
+                    Some(runs) => ValueNode::Record { runs, size },
+                    None => ValueNode::Sequence { parts: parts.into(), size },
                 }))
             }
         }
     }
 
-    fn repeat(&mut self, part: Part, copies: u64) -> Part {
-        let Part::Node(at) = part else { return part };
+    fn repeat(&mut self, part: ValuePart, copies: u64) -> ValuePart {
+        let ValuePart::Node(at) = part else { return part };
         match self.nodes[at] {
             _ if copies == 1 => part,
-            Node::Repeat { count, child, each } => self.insert(Node::Repeat { count: count * copies, child, each }),
-            Node::Sequence { size, .. } | Node::Record { size, .. } => {
-                self.insert(Node::Repeat { count: copies, child: part, each: size })
+            ValueNode::Repeat { count, child, each } => {
+                self.insert(ValueNode::Repeat { count: count * copies, child, each })
+            }
+            ValueNode::Sequence { size, .. } | ValueNode::Record { size, .. } => {
+                self.insert(ValueNode::Repeat { count: copies, child: part, each: size })
             }
         }
     }
 
-    fn insert(&mut self, node: Node) -> Part {
+    fn insert(&mut self, node: ValueNode) -> ValuePart {
         self.nodes.push(node);
-        Part::Node(self.nodes.len() - 1)
+        ValuePart::Node(self.nodes.len() - 1)
     }
 }

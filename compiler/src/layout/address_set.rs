@@ -34,7 +34,7 @@ impl SetId {
 
 /// What a node holds. The lowest address of each is 0.
 #[derive(Debug)]
-pub(crate) enum Shape {
+pub(crate) enum SetShape {
     /// All addresses up to the extent.
     Block,
     /// Copies whose distance is at least the extent of one.
@@ -49,35 +49,35 @@ pub(crate) struct SetNode {
     extent: u64,
     /// Blocks, at most. Saturates.
     runs: u64,
-    pub(crate) shape: Shape,
+    pub(crate) shape: SetShape,
 }
 
 /// Offsets from 0 on, ascending and distinct.
-enum Offsets {
+enum OffsetSet {
     Progression { count: u64, stride: u64 },
     List(Vec<u64>),
 }
 
-impl Offsets {
+impl OffsetSet {
     /// The least distance of two neighbours.
     fn gap(&self) -> u64 {
         match self {
-            Offsets::Progression { stride, .. } => *stride,
-            Offsets::List(list) => list.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(u64::MAX),
+            OffsetSet::Progression { stride, .. } => *stride,
+            OffsetSet::List(list) => list.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(u64::MAX),
         }
     }
 
     fn count(&self) -> u64 {
         match self {
-            Offsets::Progression { count, .. } => *count,
-            Offsets::List(list) => list.len() as u64,
+            OffsetSet::Progression { count, .. } => *count,
+            OffsetSet::List(list) => list.len() as u64,
         }
     }
 
     fn at(&self, index: u64) -> u64 {
         match self {
-            Offsets::Progression { stride, .. } => index * stride,
-            Offsets::List(list) => list[index as usize],
+            OffsetSet::Progression { stride, .. } => index * stride,
+            OffsetSet::List(list) => list[index as usize],
         }
     }
 }
@@ -147,7 +147,7 @@ impl AddressSet {
                         sorted.dedup();
                         let first = sorted[0];
                         let list = sorted.iter().map(|offset| offset.abs_diff(first)).collect();
-                        Some((low + first, set.sum(&Offsets::List(list), child, 0)?))
+                        Some((low + first, set.sum(&OffsetSet::List(list), child, 0)?))
                     }
                     None => None,
                 },
@@ -174,9 +174,9 @@ impl AddressSet {
         let mut bytes: Vec<u64> = Vec::with_capacity(id.index() + 1);
         for node in &self.nodes[..=id.index()] {
             bytes.push(match &node.shape {
-                Shape::Block => node.extent,
-                Shape::Repeat { count, child, .. } => bytes[child.index()].saturating_mul(*count),
-                Shape::Parts(parts) => parts.iter().map(|(_, part)| bytes[part.index()]).sum(),
+                SetShape::Block => node.extent,
+                SetShape::Repeat { count, child, .. } => bytes[child.index()].saturating_mul(*count),
+                SetShape::Parts(parts) => parts.iter().map(|(_, part)| bytes[part.index()]).sum(),
             });
         }
         bytes[id.index()]
@@ -186,7 +186,7 @@ impl AddressSet {
         self.nodes[id.index()].extent
     }
 
-    fn add(&mut self, extent: u64, runs: u64, shape: Shape) -> SetId {
+    fn add(&mut self, extent: u64, runs: u64, shape: SetShape) -> SetId {
         self.nodes.push(SetNode { extent, runs, shape });
         SetId::at(self.nodes.len() - 1)
     }
@@ -195,13 +195,13 @@ impl AddressSet {
         if let Some(&block) = self.blocks.get(&bytes) {
             return block;
         }
-        let block = self.add(bytes, 1, Shape::Block);
+        let block = self.add(bytes, 1, SetShape::Block);
         self.blocks.insert(bytes, block);
         block
     }
 
     fn is_block(&self, id: SetId) -> bool {
-        matches!(self.nodes[id.index()].shape, Shape::Block)
+        matches!(self.nodes[id.index()].shape, SetShape::Block)
     }
 
     fn spend(&mut self, entries: u64) -> Result<(), TooComplex> {
@@ -215,12 +215,12 @@ impl AddressSet {
             return Ok((low, child));
         }
         let low = if stride < 0 { low + (count - 1) as i64 * stride } else { low };
-        let offsets = Offsets::Progression { count, stride: stride.unsigned_abs() };
+        let offsets = OffsetSet::Progression { count, stride: stride.unsigned_abs() };
         Ok((low, self.sum(&offsets, child, 0)?))
     }
 
     /// A copy of a set at each offset.
-    fn sum(&mut self, offsets: &Offsets, set: SetId, depth: u32) -> Result<SetId, TooComplex> {
+    fn sum(&mut self, offsets: &OffsetSet, set: SetId, depth: u32) -> Result<SetId, TooComplex> {
         if depth > DEEPEST {
             return Err(TooComplex);
         }
@@ -231,11 +231,11 @@ impl AddressSet {
             return self.placed(offsets, set);
         }
         match &self.nodes[set.index()].shape {
-            &Shape::Repeat { count, stride, child } => {
+            &SetShape::Repeat { count, stride, child } => {
                 let inner = self.sum(offsets, child, depth + 1)?;
-                self.placed(&Offsets::Progression { count, stride }, inner)
+                self.placed(&OffsetSet::Progression { count, stride }, inner)
             }
-            Shape::Parts(parts) => {
+            SetShape::Parts(parts) => {
                 let parts = parts.clone();
                 self.spend(parts.len() as u64)?;
                 let mut sums = HashMap::new();
@@ -253,42 +253,42 @@ impl AddressSet {
                 }
                 self.union(placed).map(|union| union.map_or(set, |(_, union)| union))
             }
-            Shape::Block => self.placed(offsets, set),
+            SetShape::Block => self.placed(offsets, set),
         }
     }
 
     /// The same where the set is not taken apart: copies may overlap only in ways that leave a structure.
-    fn placed(&mut self, offsets: &Offsets, set: SetId) -> Result<SetId, TooComplex> {
+    fn placed(&mut self, offsets: &OffsetSet, set: SetId) -> Result<SetId, TooComplex> {
         let extent = self.extent(set);
         let (count, stride) = match offsets {
-            Offsets::List(list) if offsets.gap() >= extent || self.is_block(set) => {
+            OffsetSet::List(list) if offsets.gap() >= extent || self.is_block(set) => {
                 self.spend(list.len() as u64)?;
                 let parts = list.iter().map(|&offset| (offset as i64, set)).collect();
                 return self.union(parts).map(|union| union.map_or(set, |(_, union)| union));
             }
-            Offsets::List(_) => return self.written_out(offsets, set),
-            &Offsets::Progression { count, stride } => (count, stride),
+            OffsetSet::List(_) => return self.written_out(offsets, set),
+            &OffsetSet::Progression { count, stride } => (count, stride),
         };
         let end = (count - 1) * stride + extent;
         match self.nodes[set.index()].shape {
-            Shape::Block if stride <= extent => Ok(self.block(end)),
+            SetShape::Block if stride <= extent => Ok(self.block(end)),
             // The copies continue each other at the stride of their own parts.
-            Shape::Repeat { count: inner, stride: step, child }
+            SetShape::Repeat { count: inner, stride: step, child }
                 if stride.is_multiple_of(step) && stride / step <= inner =>
             {
                 let count = inner + (count - 1) * (stride / step);
-                self.placed(&Offsets::Progression { count, stride: step }, child)
+                self.placed(&OffsetSet::Progression { count, stride: step }, child)
             }
             _ if stride >= extent => {
                 let runs = self.nodes[set.index()].runs.saturating_mul(count);
-                Ok(self.add(end, runs, Shape::Repeat { count, stride, child: set }))
+                Ok(self.add(end, runs, SetShape::Repeat { count, stride, child: set }))
             }
             _ => self.written_out(offsets, set),
         }
     }
 
     /// The runs of copies that interleave.
-    fn written_out(&mut self, offsets: &Offsets, set: SetId) -> Result<SetId, TooComplex> {
+    fn written_out(&mut self, offsets: &OffsetSet, set: SetId) -> Result<SetId, TooComplex> {
         self.spend(self.nodes[set.index()].runs.saturating_mul(offsets.count()))?;
         let mut one = Vec::new();
         self.runs_of(0, set, &mut one);
@@ -304,11 +304,11 @@ impl AddressSet {
         while let Some((at, set)) = stack.pop() {
             let SetNode { extent, shape, .. } = &self.nodes[set.index()];
             match shape {
-                Shape::Block => runs.push((at, *extent)),
-                Shape::Repeat { count, stride, child } => {
+                SetShape::Block => runs.push((at, *extent)),
+                SetShape::Repeat { count, stride, child } => {
                     stack.extend((0..*count).map(|copy| (at + copy * stride, *child)));
                 }
-                Shape::Parts(parts) => stack.extend(parts.iter().map(|&(offset, part)| (at + offset, part))),
+                SetShape::Parts(parts) => stack.extend(parts.iter().map(|&(offset, part)| (at + offset, part))),
             }
         }
     }
@@ -345,14 +345,14 @@ impl AddressSet {
         }
         let runs = apart.iter().fold(0u64, |sum, (_, part)| sum.saturating_add(self.nodes[part.index()].runs));
         let extent = apart.last().map_or(0, |&(offset, part)| offset + self.extent(part));
-        Ok(Some((low, self.add(extent, runs, Shape::Parts(apart)))))
+        Ok(Some((low, self.add(extent, runs, SetShape::Parts(apart)))))
     }
 
     /// Sets that overlap or interleave, as sets that do not: fields of one array of records become the record, repeated.
     fn disentangle(&mut self, group: &[(u64, SetId)], apart: &mut Vec<(u64, SetId)>) -> Result<(), TooComplex> {
         let first = group[0].0;
         let loop_of = |set: SetId| match self.nodes[set.index()].shape {
-            Shape::Repeat { count, stride, child } => Some((count, stride, child)),
+            SetShape::Repeat { count, stride, child } => Some((count, stride, child)),
             _ => None,
         };
         if let Some((count, stride, _)) = loop_of(group[0].1) {
@@ -367,7 +367,7 @@ impl AddressSet {
             if let Some(fields) = fields
                 && let Some((_, record)) = self.union(fields)?
             {
-                let records = self.placed(&Offsets::Progression { count, stride }, record)?;
+                let records = self.placed(&OffsetSet::Progression { count, stride }, record)?;
                 apart.push((first, records));
                 return Ok(());
             }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Builders with fewer nodes than this compare nodes one by one; larger ones use a hash table.
 const SMALL: usize = 40;
 
-/// Builds a layout from its leaf nodes up. A node equal to an existing one gets the same id.
+/// Builds a layout from its innermost nodes up. A node equal to an existing one gets the same id.
 ///
 /// # Example
 ///
@@ -29,14 +29,14 @@ pub struct LayoutBuilder {
     nodes: Vec<Node>,
     measures: Vec<Measure>,
     /// Empty below [`SMALL`] nodes.
-    table: HashTable<Known>,
+    table: HashTable<InternedNode>,
     /// Seeded when the table is first filled.
     hasher: Option<RandomState>,
 }
 
 /// A node in the table, with the hash of all its entries, so that growing the table reads no list again.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct InternedNode {
     hash: u64,
     index: u32,
 }
@@ -89,7 +89,7 @@ impl LayoutBuilder {
             return found.map(|found| NodeId(found as u32)).ok_or(None);
         };
         let hash = hasher.hash_one(node);
-        let same = |known: &Known| known.hash == hash && self.nodes[known.index as usize] == *node;
+        let same = |known: &InternedNode| known.hash == hash && self.nodes[known.index as usize] == *node;
         self.table.find(hash, same).map(|known| NodeId(known.index)).ok_or(Some(hash))
     }
 
@@ -99,14 +99,14 @@ impl LayoutBuilder {
         self.nodes.push(node);
         self.measures.push(measure);
         if let Some(hash) = hash {
-            self.table.insert_unique(hash, Known { hash, index }, |known| known.hash);
+            self.table.insert_unique(hash, InternedNode { hash, index }, |known| known.hash);
         } else if self.nodes.len() == SMALL {
             // The hash is seeded by the operating system and covers all entries, so an attacker cannot prepare nodes
             // that collide.
             let hasher = self.hasher.insert(RandomState::new());
             for (node, index) in self.nodes.iter().zip(0..) {
                 let hash = hasher.hash_one(node);
-                self.table.insert_unique(hash, Known { hash, index }, |known| known.hash);
+                self.table.insert_unique(hash, InternedNode { hash, index }, |known| known.hash);
             }
         }
         Some(NodeId(index))

@@ -134,15 +134,15 @@ impl Residue {
 
 /// A sum of up to 2^64 products with one reduction, at the end.
 #[derive(Clone, Copy)]
-pub(crate) struct Sum {
+pub(crate) struct FieldSum {
     low: u128,
     high: u128,
     /// Number of carries out of 2^256.
     carries: u64,
 }
 
-impl Sum {
-    pub(crate) const ZERO: Sum = Sum { low: 0, high: 0, carries: 0 };
+impl FieldSum {
+    pub(crate) const ZERO: FieldSum = FieldSum { low: 0, high: 0, carries: 0 };
 
     #[inline]
     pub(crate) fn add_product(&mut self, one: Residue, other: Residue) {
@@ -150,7 +150,7 @@ impl Sum {
         let (low, carry) = self.low.overflowing_add(low);
         // The upper part of a product is below 2^126.
         let (high, carries) = self.high.overflowing_add(high + u128::from(carry));
-        *self = Sum { low, high, carries: self.carries + u64::from(carries) };
+        *self = FieldSum { low, high, carries: self.carries + u64::from(carries) };
     }
 
     /// Whether every product added so far was zero.
@@ -354,7 +354,7 @@ mod tests {
         let sum = Residue::sum_of_products([(a, b), (c, d), (a, d), (most, c)]);
         assert_eq!(sum, a * b + c * d + a * d);
         assert_eq!(a.times_plus(b, c), a * b + c);
-        let (mut many, mut wanted) = (Sum::ZERO, Residue::ZERO);
+        let (mut many, mut wanted) = (FieldSum::ZERO, Residue::ZERO);
         for _ in 0..100 {
             many.add_product(most, Residue(MODULUS - 1));
             many.add_product(c, d);

@@ -5,7 +5,7 @@
 //! sequence `A` contributes `y^|A| * F(B)`, and streams are geometric sums. So it depends only on the sequence, and
 //! costs time linear in the nodes and list entries of the layout.
 
-use super::field::{DIGIT, LOWEST_DIGIT, Powers, Residue, SignedPowers, Sum, on_heap};
+use super::field::{DIGIT, FieldSum, LOWEST_DIGIT, Powers, Residue, SignedPowers, on_heap};
 use super::{Edge, Layout, Measure, Node, Run};
 use once_cell::race::OnceBox;
 use std::fmt;
@@ -270,13 +270,13 @@ fn long_list_value(
     }
     let whole = powers[BLOCK - 1] * packed;
     offsets.chunks(BLOCK).rev().fold(Residue::ZERO, |later, block| {
-        let mut sums = [Sum::ZERO; UPPER_DIGITS];
+        let mut sums = [FieldSum::ZERO; UPPER_DIGITS];
         for (&offset, &power) in block.iter().zip(&powers) {
             let (power_of_lower, digit) = lower(offset.wrapping_sub(low) as u64);
             sums[digit as usize % UPPER_DIGITS].add_product(power_of_lower, power);
         }
         let used = sums.iter().enumerate().filter(|(_, sum)| !sum.is_zero());
-        let mut value = Sum::ZERO;
+        let mut value = FieldSum::ZERO;
         used.for_each(|(digit, sum)| value.add_product(sum.residue(), upper(digit)));
         later.times_plus(whole, value.residue())
     })

@@ -3,7 +3,7 @@
 //! It has neither header nor checksum, which bundles have, and lists of equal width, which are read several times as fast as those
 //! of [`wire`](super::wire).
 
-use super::wire::Body;
+use super::wire::WireLayout;
 use super::{Edge, Kind, Layout, Node, NodeId, Run};
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Layout {
         if !flat.0.is_empty() {
             return None;
         }
-        Body { lb, extent, nodes, root }.check().ok()
+        WireLayout { lb, extent, nodes, root }.check().ok()
     }
 }
 
@@ -152,22 +152,22 @@ impl<'a> Reader<'a> {
         self.take().map(u64::from_le_bytes)
     }
 
-    fn list(&mut self) -> Option<List<'a>> {
+    fn list(&mut self) -> Option<IndexList<'a>> {
         let (length, [bytes]) = (usize::try_from(self.number()?).ok()?, self.take()?);
         let (entries, rest) = self.0.split_at_checked(length.checked_mul(bytes.into())?)?;
         self.0 = rest;
         Some(match bytes {
-            1 => List::Bytes1(entries.as_chunks().0),
-            2 => List::Bytes2(entries.as_chunks().0),
-            4 => List::Bytes4(entries.as_chunks().0),
-            8 => List::Bytes8(entries.as_chunks().0),
+            1 => IndexList::Bytes1(entries.as_chunks().0),
+            2 => IndexList::Bytes2(entries.as_chunks().0),
+            4 => IndexList::Bytes4(entries.as_chunks().0),
+            8 => IndexList::Bytes8(entries.as_chunks().0),
             _ => return None,
         })
     }
 }
 
 /// The entries of a list, by their width.
-enum List<'a> {
+enum IndexList<'a> {
     Bytes1(&'a [[u8; 1]]),
     Bytes2(&'a [[u8; 2]]),
     Bytes4(&'a [[u8; 4]]),
@@ -181,7 +181,7 @@ macro_rules! with_numbers {
     };
     ($list:expr, $numbers:ident => $result:expr, $($width:ident $integer:ident),*) => {
         match $list {
-            $(List::$width(entries) => {
+            $(IndexList::$width(entries) => {
                 let $numbers = entries.iter().map(|&entry| i64::from($integer::from_le_bytes(entry)));
                 $result
             })*
@@ -189,7 +189,7 @@ macro_rules! with_numbers {
     };
 }
 
-impl List<'_> {
+impl IndexList<'_> {
     fn len(&self) -> usize {
         with_numbers!(self, numbers => numbers.len())
     }
@@ -199,7 +199,7 @@ impl List<'_> {
     }
 
     /// Runs at these offsets.
-    fn runs(&self, counts: &List<'_>) -> Option<Arc<[Run]>> {
+    fn runs(&self, counts: &IndexList<'_>) -> Option<Arc<[Run]>> {
         if self.len() != counts.len() {
             return None;
         }

@@ -42,7 +42,7 @@ impl Layout {
         let mut sets: Vec<Ranges> = Vec::with_capacity(self.nodes.len());
         let mut left = MOST_RANGES;
         for node in &self.nodes {
-            let mut sum = Sum { modulus, ranges: Vec::new(), left: &mut left };
+            let mut sum = RangeSum { modulus, ranges: Vec::new(), left: &mut left };
             match node {
                 Node::Dense { count, kind } => sum.range(0, count * kind.size())?,
                 Node::Runs { runs, kind } => {
@@ -59,21 +59,21 @@ impl Layout {
             let set = sum.finish();
             sets.push(set);
         }
-        let mut sum = Sum { modulus, ranges: Vec::new(), left: &mut left };
+        let mut sum = RangeSum { modulus, ranges: Vec::new(), left: &mut left };
         sum.copies(&sets, self.root, u64::MAX, self.extent)?;
         Some(Residues(sum.finish()))
     }
 }
 
 /// Ranges that are collected for a node.
-struct Sum<'a> {
+struct RangeSum<'a> {
     modulus: u64,
     ranges: Ranges,
     /// How many more may be looked at.
     left: &'a mut usize,
 }
 
-impl Sum<'_> {
+impl RangeSum<'_> {
     /// Adds `length` bytes at a displacement.
     fn range(&mut self, offset: i64, length: u64) -> Option<()> {
         *self.left = self.left.checked_sub(1)?;

@@ -24,7 +24,7 @@ pub struct SegmentIndex {
 }
 
 /// A part of a node, with counts of the segments around it.
-struct Part {
+struct SegmentedPart {
     /// Index of the part.
     at: u64,
     edge: Edge,
@@ -136,19 +136,19 @@ impl SegmentIndex {
     }
 
     /// A copy of a stream.
-    fn copy(&self, layout: &Layout, edge: Edge, at: u64) -> Part {
+    fn copy(&self, layout: &Layout, edge: Edge, at: u64) -> SegmentedPart {
         let Node::Stream { stride, child, .. } = layout.node(edge.node) else {
-            return Part { at, edge, before: 0, continues: false };
+            return SegmentedPart { at, edge, before: 0, continues: false };
         };
         let measure = layout.measure(child.node);
         let touching = measure.first.wrapping_add(*stride) == measure.last;
         let begun = measure.runs - u64::from(touching);
         let before = if at == 0 { 0 } else { measure.runs.saturating_add((at - 1).saturating_mul(begun)) };
-        Part { at, edge: *child, before, continues: touching && at > 0 }
+        SegmentedPart { at, edge: *child, before, continues: touching && at > 0 }
     }
 
     /// An entry of a list.
-    fn entry(&self, layout: &Layout, edge: Edge, at: u64) -> Part {
+    fn entry(&self, layout: &Layout, edge: Edge, at: u64) -> SegmentedPart {
         let before = &self.before[edge.node.index()];
         let index = at as usize;
         let (child, runs) = match layout.node(edge.node) {
@@ -159,7 +159,7 @@ impl SegmentIndex {
         // All segments of the entry begin in it, except one that continues.
         let begun_behind = before.get(index + 1).copied().unwrap_or(layout.measure(edge.node).runs);
         let continues = begun_behind.saturating_sub(before[index]) < runs;
-        Part { at, edge: child, before: before[index], continues }
+        SegmentedPart { at, edge: child, before: before[index], continues }
     }
 }
 

@@ -74,7 +74,7 @@ struct BodyRef<'a> {
 
 /// What a layout is decoded from, unchecked.
 #[derive(Deserialize)]
-pub(super) struct Body {
+pub(super) struct WireLayout {
     pub(super) lb: i64,
     pub(super) extent: i64,
     pub(super) nodes: Vec<Node>,
@@ -174,15 +174,15 @@ impl Layout {
             within("nodes", MAX_NODES, nodes)?;
         }
         let (body, rest) =
-            postcard::take_from_bytes::<Body>(body).map_err(|error| WireError::Malformed(error.to_string()))?;
+            postcard::take_from_bytes::<WireLayout>(body).map_err(|error| WireError::Malformed(error.to_string()))?;
         if !rest.is_empty() {
             return Err(WireError::Malformed(format!("{} bytes after its end", rest.len())));
         }
-        Body::check(body)
+        WireLayout::check(body)
     }
 }
 
-impl Body {
+impl WireLayout {
     /// The layout, if it is one that [`Layout::verify`] accepts.
     pub(super) fn check(self) -> Result<Layout, WireError> {
         let malformed = |what: &str| WireError::Malformed(what.to_owned());

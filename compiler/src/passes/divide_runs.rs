@@ -27,11 +27,11 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let Node::Runs { runs, kind: Kind::Byte } = rewriter.builder.node(id) else { return None };
     let parts = divide(runs)?;
     let runs = runs.clone();
-    if let [Part { block: Some(block), .. }] = parts[..] {
+    if let [RunRange { block: Some(block), .. }] = parts[..] {
         return listed(rewriter, &runs, block);
     }
     let mut edges = Vec::with_capacity(parts.len());
-    for Part { start, end, block } in parts {
+    for RunRange { start, end, block } in parts {
         let runs = &runs[start..end];
         let edge = match block {
             Some(block) => listed(rewriter, runs, block)?,
@@ -54,7 +54,7 @@ fn listed(rewriter: &mut Rewriter, runs: &[Run], block: u64) -> Option<Edge> {
 
 /// Runs from `start` to `end`, and the length of the blocks that they are listed as; none, if they stay runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Part {
+struct RunRange {
     start: usize,
     end: usize,
     block: Option<u64>,
@@ -62,13 +62,13 @@ struct Part {
 
 /// The lists that moving costs least. Stretches of equal runs, which have shorter lists and may repeat, are preferred where the costs are
 /// close.
-fn divide(runs: &[Run]) -> Option<Vec<Part>> {
+fn divide(runs: &[Run]) -> Option<Vec<RunRange>> {
     if runs.len() <= UNROLLED_RUNS {
         return None;
     }
     let (whole, cost) = cheapest(runs, 0, runs.len(), block_of(runs));
     let parts = stretches(runs).and_then(|stretches| {
-        let (parts, costs): (Vec<Part>, Vec<u64>) =
+        let (parts, costs): (Vec<RunRange>, Vec<u64>) =
             stretches.into_iter().map(|Stretch { start, end, block }| cheapest(runs, start, end, block)).unzip();
         let sum = costs.iter().fold(0u64, |sum, &cost| sum.saturating_add(cost).saturating_add(list_cost::STRETCH));
         (sum < cost).then_some((parts, sum))
@@ -80,14 +80,14 @@ fn divide(runs: &[Run]) -> Option<Vec<Part>> {
 }
 
 /// Some of the runs, as blocks or as they are, and what moving them costs.
-fn cheapest(runs: &[Run], start: usize, end: usize, block: u64) -> (Part, u64) {
+fn cheapest(runs: &[Run], start: usize, end: usize, block: u64) -> (RunRange, u64) {
     let runs = &runs[start..end];
     let as_runs = of_runs(runs);
     let bytes = runs.iter().try_fold(0u64, |sum, run| sum.checked_add(run.count));
     let listed = bytes.and_then(|bytes| (bytes / block).checked_mul(of_blocks(block)?));
     match listed {
-        Some(listed) if listed < as_runs => (Part { start, end, block: Some(block) }, listed),
-        _ => (Part { start, end, block: None }, as_runs),
+        Some(listed) if listed < as_runs => (RunRange { start, end, block: Some(block) }, listed),
+        _ => (RunRange { start, end, block: None }, as_runs),
     }
 }
 

@@ -13,7 +13,7 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
         return None;
     }
     let measure = *rewriter.builder.measure(id);
-    let mut list = List::new(measure.first, measure.first, measure.runs);
+    let mut list = MaximalRuns::new(measure.first, measure.first, measure.runs);
     list.write_out(&rewriter.builder, id);
     rewriter.wrote_out(measure.runs);
     let runs = rewriter.builder.runs_measured(list.finish(), measure.shifted(measure.first.checked_neg()?)?)?;
@@ -21,7 +21,7 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
 }
 
 /// Maximal runs, as far as they are known, counted from some offset.
-pub(super) struct List {
+pub(super) struct MaximalRuns {
     runs: Arc<[Run]>,
     length: usize,
     origin: i64,
@@ -30,19 +30,19 @@ pub(super) struct List {
     end: i64,
 }
 
-impl List {
+impl MaximalRuns {
     /// A list with room for `maximal` runs, before its first piece, which begins at `first`.
-    pub(super) fn new(origin: i64, first: i64, maximal: u64) -> List {
+    pub(super) fn new(origin: i64, first: i64, maximal: u64) -> MaximalRuns {
         // An `Arc` from the start, so that a node takes the list without a copy.
         let runs = std::iter::repeat_n(Run { offset: 0, count: 0 }, maximal as usize).collect();
-        List { runs, length: 0, origin, start: first, end: first }
+        MaximalRuns { runs, length: 0, origin, start: first, end: first }
     }
 
     /// Adds pieces: offsets and lengths. All that changes with a piece is in registers meanwhile, where a vector that grows
     /// would keep its length in memory: half of the time of a list of thousands.
     #[inline]
     pub(super) fn extend(&mut self, pieces: impl Iterator<Item = (i64, u64)>) {
-        let List { origin, mut start, mut end, mut length, .. } = *self;
+        let MaximalRuns { origin, mut start, mut end, mut length, .. } = *self;
         let runs = Arc::make_mut(&mut self.runs);
         for (offset, bytes) in pieces {
             if offset != end {

@@ -56,12 +56,12 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
 
 /// Writes a list of runs as lists of groups, if that is faster.
 fn write(rewriter: &mut Rewriter, length: usize, run: impl Fn(usize) -> Run) -> Option<Edge> {
-    let parts = divide(&Runs { length, run })?;
+    let parts = divide(&RunSource { length, run })?;
     let mut edges = Vec::with_capacity(parts.len());
     for part in &parts {
         edges.push(match part {
-            Part::Runs(runs) => written(rewriter, runs)?,
-            Part::Groups { places, group } => {
+            RunStretch::Runs(runs) => written(rewriter, runs)?,
+            RunStretch::Groups { places, group } => {
                 let group = written(rewriter, group)?;
                 let offsets = places.iter().map(|place| place + group.offset).collect();
                 let child = Edge { offset: 0, ..group };
@@ -99,7 +99,7 @@ fn written(rewriter: &mut Rewriter, runs: &[Run]) -> Option<Edge> {
 
 /// A stretch of a list of runs.
 #[derive(Debug, PartialEq, Eq)]
-enum Part {
+enum RunStretch {
     /// Runs that are no groups.
     Runs(Vec<Run>),
     /// A group, whose first run is at offset 0, and its places.
@@ -107,12 +107,12 @@ enum Part {
 }
 
 /// A list of runs, which may be blocks of one length.
-struct Runs<F> {
+struct RunSource<F> {
     length: usize,
     run: F,
 }
 
-impl<F: Fn(usize) -> Run> Runs<F> {
+impl<F: Fn(usize) -> Run> RunSource<F> {
     fn run(&self, index: usize) -> Run {
         (self.run)(index)
     }
@@ -153,7 +153,7 @@ impl<F: Fn(usize) -> Run> Runs<F> {
 }
 
 /// A list of runs as lists of groups and the runs between them, if moving those costs less.
-fn divide(runs: &Runs<impl Fn(usize) -> Run>) -> Option<Vec<Part>> {
+fn divide(runs: &RunSource<impl Fn(usize) -> Run>) -> Option<Vec<RunStretch>> {
     let mut search = Search { comparisons: COMPARISONS * runs.length, gaps: runs.length / 2 + LEAST_GAPS };
     let start = Position { index: 0, within: 0 };
     let (mut parts, mut at, mut alone, mut saved) = (Vec::new(), start, start, 0u64);
@@ -164,17 +164,17 @@ fn divide(runs: &Runs<impl Fn(usize) -> Run>) -> Option<Vec<Part>> {
         };
         saved += found.saved;
         if alone != at {
-            parts.push(Part::Runs(runs.between(alone, at)));
+            parts.push(RunStretch::Runs(runs.between(alone, at)));
         }
         (at, alone) = (found.end, found.end);
-        parts.push(Part::Groups { places: found.places, group: found.group });
+        parts.push(RunStretch::Groups { places: found.places, group: found.group });
         if parts.len() > 2 * MOST_LISTS {
             return None;
         }
     }
     let end = Position { index: runs.length, within: 0 };
     if saved > 0 && alone != end {
-        parts.push(Part::Runs(runs.between(alone, end)));
+        parts.push(RunStretch::Runs(runs.between(alone, end)));
     }
     // Each further part is a step of its own.
     (saved > (parts.len() as u64).saturating_sub(1) * list_cost::STRETCH).then_some(parts)
@@ -189,7 +189,7 @@ struct Position {
 }
 
 /// Groups that follow each other, and where they end.
-struct Found {
+struct FoundGroups {
     places: Vec<i64>,
     group: Vec<Run>,
     end: Position,
@@ -219,7 +219,7 @@ impl Search {
     }
 
     /// The groups that begin at a position, if there are enough.
-    fn groups_from(&mut self, runs: &Runs<impl Fn(usize) -> Run>, at: Position) -> Option<Found> {
+    fn groups_from(&mut self, runs: &RunSource<impl Fn(usize) -> Run>, at: Position) -> Option<FoundGroups> {
         let last = runs.length.checked_sub(1)?;
         if at.index >= last {
             return None;
@@ -249,7 +249,7 @@ impl Search {
     }
 
     /// The groups of `bytes` packed bytes that begin at a position, if there are enough and they cost less than their runs.
-    fn groups_of(&mut self, runs: &Runs<impl Fn(usize) -> Run>, at: Position, bytes: u64) -> Option<Found> {
+    fn groups_of(&mut self, runs: &RunSource<impl Fn(usize) -> Run>, at: Position, bytes: u64) -> Option<FoundGroups> {
         let (mut group, mut end) = (Vec::new(), at);
         let first = runs.rest(at).offset;
         let mut left = bytes;
@@ -271,11 +271,16 @@ impl Search {
         }
         let cost = list_cost::of_groups(&group, places.len());
         let saved = list_cost::of_list(&runs.between(at, end)).checked_sub(cost).filter(|&saved| saved > 0)?;
-        Some(Found { places, group, end, saved })
+        Some(FoundGroups { places, group, end, saved })
     }
 
     /// The position behind a group like this one, if there is one at a position.
-    fn same_group(&mut self, runs: &Runs<impl Fn(usize) -> Run>, mut at: Position, group: &[Run]) -> Option<Position> {
+    fn same_group(
+        &mut self,
+        runs: &RunSource<impl Fn(usize) -> Run>,
+        mut at: Position,
+        group: &[Run],
+    ) -> Option<Position> {
         let first = (at.index < runs.length).then(|| runs.rest(at).offset)?;
         for (index, expected) in group.iter().enumerate() {
             self.compare()?;

@@ -1,7 +1,7 @@
 //! Neighbours in a record that continue each other are one piece.
 
 use super::Pass;
-use super::flatten_runs::List;
+use super::flatten_runs::MaximalRuns;
 use super::rewriter::Rewriter;
 use crate::layout::{Edge, Kind, Node, NodeId};
 
@@ -20,14 +20,14 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
             merge_parts(rewriter, &parts)
         }
         Node::Runs { runs, kind: Kind::Byte } if worthwhile(rewriter, id, runs.len()) => {
-            let mut merged = List::new(0, measure.first, maximal);
+            let mut merged = MaximalRuns::new(0, measure.first, maximal);
             merged.extend(runs.iter().map(|run| (run.offset, run.count)));
             rewriter.builder.runs_measured(merged.finish(), measure)
         }
         Node::Indexed { offsets, child } if worthwhile(rewriter, id, offsets.len()) => {
             let &Node::Dense { count, kind: Kind::Byte } = rewriter.builder.node(child.node) else { return None };
             let base = child.offset;
-            let mut merged = List::new(0, measure.first, maximal);
+            let mut merged = MaximalRuns::new(0, measure.first, maximal);
             merged.extend(offsets.iter().map(|offset| (offset + base, count)));
             rewriter.builder.runs_measured(merged.finish(), measure)
         }

@@ -29,7 +29,7 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let groups = groups(rewriter, &parts)?;
     let mut rolled: Vec<Edge> = Vec::with_capacity(groups.len());
     let mut at = 0;
-    for Group { parts: group, copies } in groups {
+    for RecordStretch { parts: group, copies } in groups {
         if copies == 1 {
             rolled.push(parts[at]);
             at += 1;
@@ -51,7 +51,7 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
 }
 
 /// A stretch of the parts of a record.
-struct Group {
+struct RecordStretch {
     /// Parts of one copy.
     parts: usize,
     /// Copies at one distance; 1 for a part that stays alone.
@@ -59,7 +59,7 @@ struct Group {
 }
 
 /// The stretches of a record, if it becomes much smaller by streams of them.
-fn groups(rewriter: &Rewriter, parts: &[Edge]) -> Option<Vec<Group>> {
+fn groups(rewriter: &Rewriter, parts: &[Edge]) -> Option<Vec<RecordStretch>> {
     let runs = |part: &Edge| rewriter.builder.measure(part.node).runs;
     let mut groups = Vec::new();
     let (mut at, mut entries, mut short) = (0, 0, false);
@@ -75,7 +75,7 @@ fn groups(rewriter: &Rewriter, parts: &[Edge]) -> Option<Vec<Group>> {
         if short && entries * SHRINKS > parts.len() {
             return None;
         }
-        groups.push(Group { parts: group, copies });
+        groups.push(RecordStretch { parts: group, copies });
         at += group * copies;
     }
     // Nothing repeats in an empty record.

@@ -70,13 +70,13 @@ fn as_described(layout: &Layout) -> Plan {
 ///
 /// Offsets move outwards this way, so no loop has a displaced body.
 #[derive(Clone, Copy)]
-struct Place {
+struct PlacedStep {
     offset: i64,
     step: StepId,
 }
 
 /// The places of the nodes so far. Few enough for most types that they need no allocation.
-type Planned = SmallVec<[Place; 12]>;
+type Planned = SmallVec<[PlacedStep; 12]>;
 
 struct Builder<'a> {
     layout: &'a Layout,
@@ -122,7 +122,7 @@ impl Builder<'_> {
     }
 
     /// The place of a node of `size` packed bytes.
-    fn place(&mut self, node: &Node, size: u64, planned: &[Place]) -> Place {
+    fn place(&mut self, node: &Node, size: u64, planned: &[PlacedStep]) -> PlacedStep {
         // Displacements of bytes fit 64 bits, sums of the offsets on the way to them need not.
         let alone = match node {
             Node::Stream { count: 1, child, .. } => Some(*child),
@@ -134,7 +134,7 @@ impl Builder<'_> {
         };
         if let Some(only) = alone {
             let place = planned[only.node.index()];
-            return Place { offset: only.offset.wrapping_add(place.offset), ..place };
+            return PlacedStep { offset: only.offset.wrapping_add(place.offset), ..place };
         }
         let (offset, step) = match node {
             Node::Dense { count, kind } => (0, Step::Copy { bytes: count * kind.size() }),
@@ -169,21 +169,21 @@ impl Builder<'_> {
                 let positions = prefix_sums(parts.iter().map(|part| self.layout.measure(part.node).size));
                 let places = parts.iter().map(|part| {
                     let place = planned[part.node.index()];
-                    Place { offset: part.offset.wrapping_add(place.offset), ..place }
+                    PlacedStep { offset: part.offset.wrapping_add(place.offset), ..place }
                 });
                 if places.clone().all(|place| matches!(self.steps[place.step.index()], Step::Copy { .. })) {
-                    let run = |place: Place| Run { offset: place.offset, count: self.sizes[place.step.index()] };
+                    let run = |place: PlacedStep| Run { offset: place.offset, count: self.sizes[place.step.index()] };
                     let runs = places.map(run).collect();
                     (0, Step::Runs(RunTable { runs, positions }))
                 } else {
                     let part =
-                        |(place, &position): (Place, _)| Part { offset: place.offset, position, step: place.step };
+                        |(place, &position): (PlacedStep, _)| Part { offset: place.offset, position, step: place.step };
                     let parts = places.zip(positions.iter()).map(part).collect();
                     (0, Step::Sequence { parts })
                 }
             }
         };
-        Place { offset, step: self.add(step, size) }
+        PlacedStep { offset, step: self.add(step, size) }
     }
 }
 

@@ -27,8 +27,8 @@ pub fn shape(datatype: &Datatype) -> Shape {
         }
         let children = node.children().iter().filter_map(|child| numbers[nodes.place(child)]).collect();
         let entry = (node.constructor().clone(), node.given(), children);
-        let leaf = matches!(entry.0, Constructor::Named(_));
-        let known = if leaf { shape.iter().position(|other| *other == entry) } else { None };
+        let named = matches!(entry.0, Constructor::Named(_));
+        let known = if named { shape.iter().position(|other| *other == entry) } else { None };
         numbers[place] = Some(known.unwrap_or_else(|| {
             shape.push(entry);
             shape.len() - 1

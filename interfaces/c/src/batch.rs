@@ -100,7 +100,7 @@ pub unsafe extern "C" fn dtc_batch_prepare(
         let gpu = engine.gpu(ordinal("device", device)?)?;
         // SAFETY: the type of each call is live (contract of this function), and the caller keeps it until this
         // returns; the batch that is made holds its own reference.
-        let calls: Outcome<Vec<Transfer<'_>>> = calls.iter().map(|call| unsafe { asked(call) }).collect();
+        let calls: Outcome<Vec<Transfer<'_>>> = calls.iter().map(|call| unsafe { requested(call) }).collect();
         let prepared = engine.persistent_batch(&gpu, &calls?)?;
         let made = handle::share(Prepared { batch: Mutex::new(prepared), gpu });
         // SAFETY: `batch` is aligned and not null (checked above), so it is writable (contract of this function).
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn dtc_batch_run(
         let calls = unsafe { arguments::list("calls", calls, length)? };
         let gpu = engine.gpu(ordinal("device", device)?)?;
         // SAFETY: the type of each call is live, and the caller keeps it until this returns (contract of this function).
-        let calls: Outcome<Vec<Transfer<'_>>> = calls.iter().map(|call| unsafe { asked(call) }).collect();
+        let calls: Outcome<Vec<Transfer<'_>>> = calls.iter().map(|call| unsafe { requested(call) }).collect();
         let stream = Stream::legacy_default(gpu.device());
         // SAFETY: the GPU reaches all bytes of all calls, and no call writes what another one reads or writes (contract of
         // this function), until the stream was waited for below.
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn dtc_batch_run(
 /// # Safety
 ///
 /// Its type is null or a type, which lives as long as what is returned.
-unsafe fn asked<'a>(call: &dtc_batch_call) -> Outcome<Transfer<'a>> {
+unsafe fn requested<'a>(call: &dtc_batch_call) -> Outcome<Transfer<'a>> {
     // SAFETY: `call.type` is null or a type that lives for `'a` (contract of this function).
     let datatype = &unsafe { handle::borrow(call.r#type)? }.ready()?.committed;
     let limit = ("dtc_batch_call.max", call.max);

@@ -35,8 +35,8 @@ impl dtc_elements {
     /// The type is null or a type.
     unsafe fn destination<'a>(&self, range: Range, call: &Call<'_>) -> Outcome<Elements<'a>> {
         // SAFETY: the type is null or a type that the caller keeps for `'a` (contract of this function).
-        let asked = unsafe { handle::borrow(self.r#type)? };
-        Ok(asked.ready()?.committed.at(call.other(self.memory), range))
+        let requested = unsafe { handle::borrow(self.r#type)? };
+        Ok(requested.ready()?.committed.at(call.other(self.memory), range))
     }
 }
 

@@ -17,9 +17,9 @@ struct Explanation {
     tier: String,
 }
 
-fn explanation(asked: &Type) -> Outcome<String> {
-    let committed = &asked.ready()?.committed;
-    let _claim = memory::for_entries(asked.datatype().most_entries())?;
+fn explanation(requested: &Type) -> Outcome<String> {
+    let committed = &requested.ready()?.committed;
+    let _claim = memory::for_entries(requested.datatype().most_entries())?;
     let explanation = Explanation { pipeline: committed.pipeline(), tier: committed.tier().to_string() };
     // Texts and numbers under constant names have a form in JSON.
     Ok(serde_json::to_string(&explanation).unwrap_or_default())

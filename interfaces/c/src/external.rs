@@ -23,14 +23,14 @@ impl From<ExternalError> for Failure {
 ///
 /// # Safety
 ///
-/// `asked` is null or a type, and `transfer` is null or leads to its size.
-unsafe fn call<'a>(asked: *const dtc_type, range: Range, transfer: *const dtc_transfer) -> Outcome<Call<'a>> {
+/// `requested` is null or a type, and `transfer` is null or leads to its size.
+unsafe fn call<'a>(requested: *const dtc_type, range: Range, transfer: *const dtc_transfer) -> Outcome<Call<'a>> {
     // SAFETY: `transfer` is null or readable for the size that it begins with (contract of this function).
     let transfer = unsafe { arguments::read(transfer)? };
     match transfer.flags {
-        // SAFETY: `asked` is null or a live type (contract of this function); flags of 0 ask for no stream, so `stream`
+        // SAFETY: `requested` is null or a live type (contract of this function); flags of 0 ask for no stream, so `stream`
         // is not read.
-        0 => unsafe { Call::of(asked, range, &transfer) },
+        0 => unsafe { Call::of(requested, range, &transfer) },
         flags => Err(Failure::argument("dtc_transfer.flags", "0", flags)),
     }
 }
@@ -39,10 +39,10 @@ unsafe fn call<'a>(asked: *const dtc_type, range: Range, transfer: *const dtc_tr
 ///
 /// # Safety
 ///
-/// `asked` is null or a type.
-unsafe fn claim(asked: *const dtc_type) -> Outcome<Claim> {
-    // SAFETY: `asked` is null or a live type, which the caller keeps during the call (contract of this function).
-    memory::for_entries(unsafe { handle::borrow(asked)? }.datatype().most_entries())
+/// `requested` is null or a type.
+unsafe fn claim(requested: *const dtc_type) -> Outcome<Claim> {
+    // SAFETY: `requested` is null or a live type, which the caller keeps during the call (contract of this function).
+    memory::for_entries(unsafe { handle::borrow(requested)? }.datatype().most_entries())
 }
 
 /// Tells how many bytes `count` elements have in `external32`. (MPI 4.1, 5.3 and 14.5.2)
@@ -60,9 +60,9 @@ unsafe fn claim(asked: *const dtc_type) -> Outcome<Claim> {
 pub unsafe extern "C" fn dtc_external_size(r#type: *const dtc_type, count: i64, bytes: *mut i64) -> c_int {
     answer(|| {
         // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
-        let asked = unsafe { handle::borrow(r#type)? };
-        let committed = &asked.ready()?.committed;
-        let _claim = memory::for_entries(asked.datatype().most_entries())?;
+        let requested = unsafe { handle::borrow(r#type)? };
+        let committed = &requested.ready()?.committed;
+        let _claim = memory::for_entries(requested.datatype().most_entries())?;
         let total = committed.packed_external_size(arguments::length("count", count)?)?;
         // SAFETY: `bytes` is null or writable (contract of this function).
         unsafe { arguments::give("bytes", bytes, total as i64) }

@@ -12,13 +12,13 @@ use std::ffi::{c_int, c_void};
 
 /// # Safety
 ///
-/// `asked` is null or a type.
-unsafe fn encoded(asked: *const dtc_type) -> Outcome<Vec<u8>> {
-    // SAFETY: `asked` is null or a live type, which the caller keeps during the call (contract of this function).
-    let asked = unsafe { handle::borrow(asked)? };
-    asked.ready()?;
-    let _claim = memory::for_entries(asked.datatype().most_entries())?;
-    Ok(asked.elements()?.layout().to_readable_bytes()?)
+/// `requested` is null or a type.
+unsafe fn encoded(requested: *const dtc_type) -> Outcome<Vec<u8>> {
+    // SAFETY: `requested` is null or a live type, which the caller keeps during the call (contract of this function).
+    let requested = unsafe { handle::borrow(requested)? };
+    requested.ready()?;
+    let _claim = memory::for_entries(requested.datatype().most_entries())?;
+    Ok(requested.elements()?.layout().to_readable_bytes()?)
 }
 
 /// How many bytes `dtc_flatten` writes.

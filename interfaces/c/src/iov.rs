@@ -26,10 +26,10 @@ struct Elements<'a> {
 impl<'a> Elements<'a> {
     /// # Safety
     ///
-    /// `asked` is null or a type.
-    unsafe fn of(asked: *const dtc_type, count: i64) -> Outcome<Elements<'a>> {
-        // SAFETY: `asked` is null or a type that the caller keeps for `'a` (contract of this function).
-        let ready = unsafe { handle::borrow(asked)? }.ready()?;
+    /// `requested` is null or a type.
+    unsafe fn of(requested: *const dtc_type, count: i64) -> Outcome<Elements<'a>> {
+        // SAFETY: `requested` is null or a type that the caller keeps for `'a` (contract of this function).
+        let ready = unsafe { handle::borrow(requested)? }.ready()?;
         ready.prepare_look_ups()?;
         let count = arguments::length("count", count)?;
         Ok(Elements { ready, count, total: ready.committed.packed_size(count)? as u64 })

@@ -180,7 +180,7 @@ pub unsafe extern "C" fn dtc_matcher_create(
         // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this function).
         let engine = unsafe { handle::borrow(engine)? };
         // SAFETY: `config` is null or readable for the size that it begins with (contract of this function).
-        let (semantics, options) = unsafe { asked(&arguments::read(config)?)? };
+        let (semantics, options) = unsafe { requested(&arguments::read(config)?)? };
         let _claim = memory::for_a_kernel(0)?;
         let gpu = engine.gpu(ordinal("device", device)?)?;
         let service = Service::new(&gpu, semantics, options)?;
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn dtc_matcher_create(
 }
 
 /// The promises and options of a configuration.
-fn asked(config: &dtc_matcher_config) -> Outcome<(Semantics, ServiceOptions)> {
+fn requested(config: &dtc_matcher_config) -> Outcome<(Semantics, ServiceOptions)> {
     let place = |field: &str| format!("dtc_matcher_config.{field}");
     let number = |field: &str, value: i32, default: u32| match u32::try_from(value) {
         Ok(0) => Ok(default),

@@ -99,9 +99,9 @@ pub unsafe extern "C" fn dtc_test(request: *mut *mut dtc_request, done: *mut c_i
             false => {
                 // SAFETY: `pending` is not null, so it is a live request, which belongs to this thread (contract of
                 // this function).
-                let asked = unsafe { handle::borrow(pending)? };
+                let requested = unsafe { handle::borrow(pending)? };
                 // One that failed is done, and waiting for it tells why.
-                asked.waiting()?.as_mut().is_none_or(|request| request.test().unwrap_or(true))
+                requested.waiting()?.as_mut().is_none_or(|request| request.test().unwrap_or(true))
             }
         };
         // SAFETY: `done` is aligned and not null (checked above), so it is writable (contract of this function).

@@ -158,18 +158,18 @@ unsafe fn is_plain(transfer: *const dtc_transfer) -> bool {
 ///
 /// # Safety
 ///
-/// `asked` is null or a type that the caller keeps for `'a`; `transfer` is null or leads to its size.
+/// `requested` is null or a type that the caller keeps for `'a`; `transfer` is null or leads to its size.
 #[inline(always)]
 unsafe fn plain<'a>(
-    asked: *const dtc_type,
+    requested: *const dtc_type,
     offset: i64,
     done: *const i64,
     transfer: *const dtc_transfer,
 ) -> Option<&'a Committed> {
-    // SAFETY: `asked` is null or a type that the caller keeps for `'a`; `transfer` is null or leads to its size (contract of this
+    // SAFETY: `requested` is null or a type that the caller keeps for `'a`; `transfer` is null or leads to its size (contract of this
     // function).
     unsafe {
-        let committed = handle::known(asked)?.used()?;
+        let committed = handle::known(requested)?.used()?;
         (offset == 0 && done.is_aligned() && is_plain(transfer)).then_some(committed)
     }
 }
@@ -229,17 +229,17 @@ pub(crate) struct Call<'a> {
 impl<'a> Call<'a> {
     /// # Safety
     ///
-    /// `asked` is null or a type. The stream of `transfer` is one of the primary context of its device, or a special handle of
+    /// `requested` is null or a type. The stream of `transfer` is one of the primary context of its device, or a special handle of
     /// CUDA.
     #[inline(always)]
-    pub(crate) unsafe fn of(asked: *const dtc_type, range: Range, transfer: &dtc_transfer) -> Outcome<Call<'a>> {
-        // SAFETY: `asked` is null or a type that the caller keeps for `'a` (contract of this function).
-        let asked = unsafe { handle::borrow(asked)? };
-        let committed = &asked.ready()?.committed;
+    pub(crate) unsafe fn of(requested: *const dtc_type, range: Range, transfer: &dtc_transfer) -> Outcome<Call<'a>> {
+        // SAFETY: `requested` is null or a type that the caller keeps for `'a` (contract of this function).
+        let requested = unsafe { handle::borrow(requested)? };
+        let committed = &requested.ready()?.committed;
         let (kinds, multiprocessors) = (transfer.kinds()?, transfer.multiprocessors()?);
         // SAFETY: the stream of `transfer` is one of the primary context of its device, or a special handle of CUDA
         // (contract of this function).
-        let stream = unsafe { transfer.stream(asked.engine())? };
+        let stream = unsafe { transfer.stream(requested.engine())? };
         Ok(Call { committed, range, kinds, stream, multiprocessors })
     }
 

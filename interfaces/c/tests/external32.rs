@@ -46,11 +46,11 @@ fn fragments_are_those_of_the_runtime() {
         let (low, high) = (map.iter().min().copied().unwrap_or(0), map.iter().max().map_or(0, |high| high + 1));
         let origin = (-low).max(0) as usize;
         let memory: Vec<u8> = (0..origin + high.max(0) as usize).map(|_| rng.random()).collect();
-        let (made, judge) = (engine.describe(&described), runtime.commit(&described));
+        let (made, independent) = (engine.describe(&described), runtime.commit(&described));
         let mut total = -1;
         // SAFETY: a live type and a place.
         ok(unsafe { dtc_external_size(made.0, 1, &mut total) });
-        assert_eq!(Ok(total as usize), judge.packed_external_size(1));
+        assert_eq!(Ok(total as usize), independent.packed_external_size(1));
         let mut restored = vec![0x5a; memory.len()];
         let mut expected = restored.clone();
         for _ in 0..4 {
@@ -58,7 +58,7 @@ fn fragments_are_those_of_the_runtime() {
             let length = rng.random_range(0..=total as usize + 3);
             let (mut packed, mut wanted) = (vec![0xa5; length], vec![0xa5; length]);
             let range = Range::elements(1).fragment(offset, length as u64);
-            let result = judge.pack_external(Memory::at(&memory, origin), range, &mut wanted);
+            let result = independent.pack_external(Memory::at(&memory, origin), range, &mut wanted);
             let (status, done) = pack(&made, &memory, origin, offset, &mut packed);
             match result {
                 Ok(bytes) => assert_eq!((status, done), (DTC_OK, bytes as i64)),
@@ -69,7 +69,7 @@ fn fragments_are_those_of_the_runtime() {
                 }
             }
             assert_eq!(packed, wanted);
-            let read = judge.unpack_external(&wanted, range, MemoryMut::at(&mut expected, origin));
+            let read = independent.unpack_external(&wanted, range, MemoryMut::at(&mut expected, origin));
             assert_eq!(Ok(unpack(&made, &wanted, offset, &mut restored, origin) as usize), read);
             assert_eq!(restored, expected);
             converted += done;

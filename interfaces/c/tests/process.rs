@@ -174,7 +174,7 @@ fn make(engine: *mut dtc_engine, seed: i64) -> *mut dtc_type {
 }
 
 /// Every call that takes a type.
-fn uses<'a>(engine: *mut dtc_engine, asked: *mut dtc_type, buffers: &'a Buffers) -> Steps<'a> {
+fn uses<'a>(engine: *mut dtc_engine, requested: *mut dtc_type, buffers: &'a Buffers) -> Steps<'a> {
     let (memory, packed, other) = buffers.sides();
     let most = ROOM as i64;
     macro_rules! steps {
@@ -185,68 +185,68 @@ fn uses<'a>(engine: *mut dtc_engine, asked: *mut dtc_type, buffers: &'a Buffers)
         }) as Box<dyn Fn() + 'a>)),*] };
     }
     steps! {
-        "commit eagerly" => ok(dtc_type_commit(asked, DTC_COMMIT_EAGER));
-        "commit again" => ok(dtc_type_commit(asked, 0));
-        "retain and release" => { ok(dtc_type_retain(asked)); ok(dtc_type_release(asked)) };
-        "pack one" => ok(dtc_pack(asked, memory, 1, 0, packed, most, null_mut(), null()));
-        "pack one on the host" => ok(dtc_pack(asked, memory, 1, 0, packed, most, null_mut(), &on_host()));
-        "pack two" => ok(dtc_pack(asked, memory, 2, 0, packed, most, null_mut(), null()));
-        "pack a fragment" => ok(dtc_pack(asked, memory, 2, 13, packed, 77, null_mut(), null()));
-        "unpack one" => ok(dtc_unpack(asked, other, 1, 0, packed, 64, null_mut(), null()));
-        "unpack a fragment" => ok(dtc_unpack(asked, other, 2, 5, packed, 51, null_mut(), null()));
+        "commit eagerly" => ok(dtc_type_commit(requested, DTC_COMMIT_EAGER));
+        "commit again" => ok(dtc_type_commit(requested, 0));
+        "retain and release" => { ok(dtc_type_retain(requested)); ok(dtc_type_release(requested)) };
+        "pack one" => ok(dtc_pack(requested, memory, 1, 0, packed, most, null_mut(), null()));
+        "pack one on the host" => ok(dtc_pack(requested, memory, 1, 0, packed, most, null_mut(), &on_host()));
+        "pack two" => ok(dtc_pack(requested, memory, 2, 0, packed, most, null_mut(), null()));
+        "pack a fragment" => ok(dtc_pack(requested, memory, 2, 13, packed, 77, null_mut(), null()));
+        "unpack one" => ok(dtc_unpack(requested, other, 1, 0, packed, 64, null_mut(), null()));
+        "unpack a fragment" => ok(dtc_unpack(requested, other, 2, 5, packed, 51, null_mut(), null()));
         "start a pack" => {
             let mut request = null_mut();
-            ok(dtc_pack_start(asked, memory, 1, 0, packed, most, null_mut(), null(), &mut request));
+            ok(dtc_pack_start(requested, memory, 1, 0, packed, most, null_mut(), null(), &mut request));
             ok(dtc_wait(&mut request));
         };
         "start an unpack" => {
             let (mut request, mut done) = (null_mut(), 0);
-            ok(dtc_unpack_start(asked, other, 1, 0, packed, 64, null_mut(), null(), &mut request));
+            ok(dtc_unpack_start(requested, other, 1, 0, packed, 64, null_mut(), null(), &mut request));
             ok(dtc_test(&mut request, &mut done));
         };
-        "query" => ok(dtc_type_query(asked, &mut empty_info()));
-        "explain" => ok(dtc_explain(asked, other.cast(), most, null_mut()));
+        "query" => ok(dtc_type_query(requested, &mut empty_info()));
+        "explain" => ok(dtc_explain(requested, other.cast(), most, null_mut()));
         "cost" => {
             let mut expense: dtc_expense = std::mem::zeroed();
             expense.size = size_of::<dtc_expense>() as i64;
-            ok(dtc_cost(asked, 1, null(), &mut expense));
+            ok(dtc_cost(requested, 1, null(), &mut expense));
         };
-        "count pieces" => { let (mut pieces, mut bytes) = (0, 0); ok(dtc_iov_len(asked, 2, 100, &mut pieces, &mut bytes)) };
+        "count pieces" => { let (mut pieces, mut bytes) = (0, 0); ok(dtc_iov_len(requested, 2, 100, &mut pieces, &mut bytes)) };
         "list pieces" => {
             let (mut list, mut pieces, mut bytes) = ([dtc_iovec { base: null_mut(), length: 0 }; 8], 0, 0);
-            ok(dtc_iov(asked, memory, 2, 3, 1, list.as_mut_ptr(), 8, &mut pieces, &mut bytes));
+            ok(dtc_iov(requested, memory, 2, 3, 1, list.as_mut_ptr(), 8, &mut pieces, &mut bytes));
         };
-        "find a piece" => { let (mut piece, mut skip) = (0, 0); ok(dtc_iov_at(asked, 2, 99, &mut piece, &mut skip)) };
-        "leading piece" => { let (mut at, mut bytes) = (0, 0); ok(dtc_leading_piece(asked, 1, &mut at, &mut bytes)) };
-        "element border" => { let mut border = 0; ok(dtc_element_border(asked, 2, 101, &mut border)) };
+        "find a piece" => { let (mut piece, mut skip) = (0, 0); ok(dtc_iov_at(requested, 2, 99, &mut piece, &mut skip)) };
+        "leading piece" => { let (mut at, mut bytes) = (0, 0); ok(dtc_leading_piece(requested, 1, &mut at, &mut bytes)) };
+        "element border" => { let mut border = 0; ok(dtc_element_border(requested, 2, 101, &mut border)) };
         "flatten" => {
             let (mut length, mut again) = (0, null_mut());
-            ok(dtc_flatten_size(asked, &mut length));
-            ok(dtc_flatten(asked, other, length));
+            ok(dtc_flatten_size(requested, &mut length));
+            ok(dtc_flatten(requested, other, length));
             ok(dtc_unflatten(engine, other, length, &mut again));
             ok(dtc_type_commit(again, 0));
             ok(dtc_type_release(again));
         };
         "external32" => {
             let mut bytes = 0;
-            ok(dtc_external_size(asked, 1, &mut bytes));
-            ok(dtc_pack_external(asked, memory, 1, 0, packed, most, null_mut(), null()));
-            ok(dtc_unpack_external(asked, other, 1, 0, packed, bytes, null_mut(), null()));
+            ok(dtc_external_size(requested, 1, &mut bytes));
+            ok(dtc_pack_external(requested, memory, 1, 0, packed, most, null_mut(), null()));
+            ok(dtc_unpack_external(requested, other, 1, 0, packed, bytes, null_mut(), null()));
         };
         "copy" => {
             let mut request = null_mut();
-            ok(dtc_copy(&elements(asked, memory, 1, 0), &elements(asked, other, 1, 0), most, null_mut(), null()));
-            ok(dtc_copy_start(&elements(asked, memory, 1, 0), &elements(asked, other, 1, 8), 32, null_mut(), null(), &mut request));
+            ok(dtc_copy(&elements(requested, memory, 1, 0), &elements(requested, other, 1, 0), most, null_mut(), null()));
+            ok(dtc_copy_start(&elements(requested, memory, 1, 0), &elements(requested, other, 1, 8), 32, null_mut(), null(), &mut request));
             ok(dtc_wait(&mut request));
         };
         "accumulate" => {
             let (mut double, mut supported) = (null_mut(), 0);
             ok(dtc_type_named(engine, c"MPI_DOUBLE".as_ptr(), &mut double));
             ok(dtc_op_supported(DTC_OPERATION_SUM, double, null(), &mut supported));
-            ok(dtc_accumulate(DTC_OPERATION_SUM, double, asked, other, 1, 0, packed, 64, null_mut(), null()));
+            ok(dtc_accumulate(DTC_OPERATION_SUM, double, requested, other, 1, 0, packed, 64, null_mut(), null()));
             ok(dtc_type_release(double));
         };
-        "fail" => assert_eq!(dtc_type_commit(asked, 99), DTC_ERROR_ARGUMENT);
+        "fail" => assert_eq!(dtc_type_commit(requested, 99), DTC_ERROR_ARGUMENT);
     }
 }
 

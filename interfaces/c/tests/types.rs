@@ -60,9 +60,9 @@ fn queries_tell_of_pieces_and_kinds() {
     assert_eq!((info.packed_size, info.blocks, info.shortest_block, info.longest_block), (0, 0, 0, 0));
 }
 
-fn unsafe_commit(asked: &Type, hints: u64) -> c_int {
+fn unsafe_commit(requested: &Type, hints: u64) -> c_int {
     // SAFETY: a live type.
-    unsafe { dtc_type_commit(asked.0, hints) }
+    unsafe { dtc_type_commit(requested.0, hints) }
 }
 
 #[test]

@@ -98,8 +98,8 @@ pub fn tell<A: Abi>() {
     print(&format!("ABI: {}", A::NAME));
     print(&format!("threads: {}", thread_level::<A>()));
     let substituted = substitutes::are_large_substituted();
-    let said = if substituted { "large-count forms, which the MPI lacks" } else { "none" };
-    print(&format!("substitutes: {said}"));
+    let description = if substituted { "large-count forms, which the MPI lacks" } else { "none" };
+    print(&format!("substitutes: {description}"));
     let later = if sees_completions::<A>() { ", nonblocking and persistent messages" } else { " alone" };
     print(&format!("served: blocking calls{later}"));
     print(&format!("table: {}", limits().mpi()));

@@ -2,8 +2,8 @@
 //! requests that are the MPI's stand beside those of operations.
 
 use crate::abi::{Abi, MPI_SUCCESS, MPI_UNDEFINED};
-use crate::operations::{Looked, OperationRef};
-use crate::together;
+use crate::batched_launch;
+use crate::operations::{OperationRef, RequestLookup};
 use crate::words::Words;
 use std::ffi::c_int;
 
@@ -121,7 +121,7 @@ unsafe fn each_result<A: Abi>(statuses: *mut A::Status, at: usize, result: c_int
 ///
 /// `requests` and `statuses` lead to those of the call.
 unsafe fn settle_all<A: Abi>(
-    looked: &mut Looked<A>,
+    looked: &mut RequestLookup<A>,
     requests: *const A::Handle,
     statuses: *mut A::Status,
     result: c_int,
@@ -130,7 +130,7 @@ unsafe fn settle_all<A: Abi>(
     let mut whole = result;
     // SAFETY: as the caller says.
     unsafe {
-        together::unpack(looked.operations(), None, statuses, result);
+        batched_launch::unpack(looked.operations(), None, statuses, result);
         for at in 0..length {
             let each = each_result::<A>(statuses, at, result);
             if each == A::CONSTANTS.err_pending {
@@ -171,7 +171,7 @@ unsafe fn complete_all<A: Abi>(
     let requests: *const A::Handle = words.address(1);
     // SAFETY: as the caller says.
     unsafe {
-        let Some(mut looked) = Looked::<A>::new(words.int(0), requests, true) else { return words.mpi() };
+        let Some(mut looked) = RequestLookup::<A>::new(words.int(0), requests, true) else { return words.mpi() };
         let given = looked.statuses(words.address(statuses));
         words.put(statuses, given as usize);
         let result = words.mpi();
@@ -186,7 +186,7 @@ unsafe fn complete_all<A: Abi>(
 ///
 /// `requests` and `status` are those of the call.
 unsafe fn settle_any<A: Abi>(
-    looked: &mut Looked<A>,
+    looked: &mut RequestLookup<A>,
     requests: *const A::Handle,
     index: c_int,
     status: *const A::Status,
@@ -214,7 +214,7 @@ unsafe fn complete_any<A: Abi>(words: &mut Words<'_>, status: usize, ended: impl
     let requests: *const A::Handle = words.address(1);
     // SAFETY: as the caller says.
     unsafe {
-        let Some(mut looked) = Looked::<A>::new(words.int(0), requests, true) else { return words.mpi() };
+        let Some(mut looked) = RequestLookup::<A>::new(words.int(0), requests, true) else { return words.mpi() };
         let mut own = A::new_status();
         let status = words.status::<A>(status, &mut own);
         let result = words.mpi();
@@ -241,7 +241,7 @@ pub unsafe fn testany<A: Abi>(words: &mut Words<'_>) -> c_int {
 ///
 /// The arguments are those of the call.
 unsafe fn settle_some<A: Abi>(
-    looked: &mut Looked<A>,
+    looked: &mut RequestLookup<A>,
     requests: *const A::Handle,
     (ended, indices): (c_int, *const c_int),
     statuses: *mut A::Status,
@@ -253,7 +253,7 @@ unsafe fn settle_some<A: Abi>(
     // SAFETY: as the caller says.
     unsafe {
         let indices = if length == 0 { &[] } else { std::slice::from_raw_parts(indices, length) };
-        together::unpack(looked.operations(), Some(indices), statuses, result);
+        batched_launch::unpack(looked.operations(), Some(indices), statuses, result);
         for (at, index) in indices.iter().enumerate() {
             let each = each_result::<A>(statuses, at, result);
             let index = *index as usize;
@@ -272,7 +272,7 @@ pub unsafe fn some<A: Abi>(words: &mut Words<'_>) -> c_int {
     let requests: *const A::Handle = words.address(1);
     // SAFETY: the program's arguments.
     unsafe {
-        let Some(mut looked) = Looked::<A>::new(words.int(0), requests, true) else { return words.mpi() };
+        let Some(mut looked) = RequestLookup::<A>::new(words.int(0), requests, true) else { return words.mpi() };
         let statuses = looked.statuses(words.address(4));
         words.put(4, statuses as usize);
         let result = words.mpi();
@@ -307,7 +307,7 @@ fn own_statuses<A: Abi>(words: &mut Words<'_>, at: usize, length: usize, own: &m
 pub unsafe fn request_get_status_all<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
     unsafe {
-        let Some(looked) = Looked::<A>::new(words.int(0), words.address(1), false) else { return words.mpi() };
+        let Some(looked) = RequestLookup::<A>::new(words.int(0), words.address(1), false) else { return words.mpi() };
         let mut own = Vec::new();
         let statuses = own_statuses::<A>(words, 3, looked.operations().len(), &mut own);
         let mut result = words.mpi();
@@ -327,7 +327,7 @@ pub unsafe fn request_get_status_all<A: Abi>(words: &mut Words<'_>) -> c_int {
 pub unsafe fn request_get_status_any<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
     unsafe {
-        let Some(looked) = Looked::<A>::new(words.int(0), words.address(1), false) else { return words.mpi() };
+        let Some(looked) = RequestLookup::<A>::new(words.int(0), words.address(1), false) else { return words.mpi() };
         let mut own = A::new_status();
         let status = words.status::<A>(4, &mut own);
         let result = words.mpi();
@@ -344,7 +344,7 @@ pub unsafe fn request_get_status_any<A: Abi>(words: &mut Words<'_>) -> c_int {
 pub unsafe fn request_get_status_some<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
     unsafe {
-        let Some(looked) = Looked::<A>::new(words.int(0), words.address(1), false) else { return words.mpi() };
+        let Some(looked) = RequestLookup::<A>::new(words.int(0), words.address(1), false) else { return words.mpi() };
         let mut own = Vec::new();
         let statuses = own_statuses::<A>(words, 4, looked.operations().len(), &mut own);
         let mut result = words.mpi();

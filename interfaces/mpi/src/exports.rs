@@ -1,7 +1,7 @@
 //! The functions that a program finds instead of those of its MPI.
 //!
 //! Each goes on to an entry of a table, with its arguments as they came. An entry is found by the first call: it is a wrapper for the
-//! ABI of the MPI, or the MPI's own function if the library steps aside. An argument is at most a machine word wide, in every ABI,
+//! ABI of the MPI, or the MPI's own function if the library leaves all calls to the MPI. An argument is at most a machine word wide, in every ABI,
 //! and reaches the wrapper or the MPI in the same register or stack slot, of which an integer is the lower half (System V ABI of
 //! x86-64, 3.2.3; AAPCS64, 6.8.2). So the table needs no types.
 
@@ -13,7 +13,7 @@ use crate::life::say_settings;
 use crate::memory::{find_awareness, find_defects, has_gpu};
 use crate::pmpi::{self, Pmpi};
 use crate::report::{reports, say};
-use crate::report_calls::Judge;
+use crate::report_calls::Classifier;
 use crate::wrappers::wrappers;
 use crate::{
     about, find, plan, print, reasons, redirect, report_calls, report_types, self_test, settings, start, substitutes,
@@ -76,7 +76,7 @@ fn bind<A: Abi>(functions: &mut Table) -> bool {
         Ok(())
     });
     if let Err(missing) = found {
-        say("steps aside", &format!("the MPI lacks {missing}"));
+        say("leaves all calls to the MPI", &format!("the MPI lacks {missing}"));
         return false;
     }
     substitutes::substitute::<A>(functions);
@@ -105,7 +105,7 @@ fn detect() -> Bound {
     if ["MPICH", "MVAPICH", "Intel(R) MPI"].iter().any(|name| version.contains(name)) {
         return Bound::Mpich;
     }
-    say("steps aside", "the ABI of the MPI is unknown");
+    say("leaves all calls to the MPI", "the ABI of the MPI is unknown");
     Bound::None
 }
 
@@ -129,8 +129,8 @@ fn table_of<A: Abi>(functions: &mut Table, off: bool) -> (bool, Table) {
     }
     if reports() {
         if bound {
-            let judge = Judge { reason: reasons::reason_of::<A>, count: report_types::count::<A> };
-            report_calls::count(&mut table, judge);
+            let classifier = Classifier { reason: reasons::reason_of::<A>, count: report_types::count::<A> };
+            report_calls::count(&mut table, classifier);
         } else if off {
             report_calls::count_unserved(&mut table, A::NAME);
         }

@@ -9,9 +9,9 @@
 //! - the decision: [`rent`] says whether the datatype is decoded, [`recall`] what this thread knows of it, [`plan`] what the library knows,
 //!   [`limits`] what the MPI does as fast, [`memory`] where the elements lie;
 //! - staging: [`staged`] for messages, whose requests [`operations`] follows in the table of [`requests`]; memory of [`staging`];
-//! - libdtc, by [`moves`], several at once by [`together`].
+//! - libdtc, by [`moves`], several at once by [`batched_launch`].
 //!
-//! Processes of a machine whose GPUs reach each other exchange by [`collectives::direct`], with [`registry`], [`board`] and [`landing`]. What was
+//! Processes of a machine whose GPUs reach each other exchange by [`collectives::direct`], with [`registry`], [`segment`] and [`receive_buffer`]. What was
 //! done is said by [`report`], [`report_calls`], [`report_types`], [`reasons`] and [`about`]; profilers see [`ranges`].
 //!
 //! libdtc is a part of it ([`dtc`]). Nothing here panics, and nothing prints but what the report or a wrong setting asks for. Datatypes are
@@ -20,7 +20,7 @@
 
 pub mod abi;
 pub mod about;
-pub mod board;
+pub mod batched_launch;
 pub mod calls;
 pub mod collectives;
 pub mod completion;
@@ -29,7 +29,6 @@ pub mod exported;
 pub mod exports;
 pub mod find;
 pub mod fortran;
-pub mod landing;
 pub mod life;
 pub mod limits;
 pub mod memory;
@@ -44,6 +43,7 @@ pub mod point_to_point;
 pub mod ranges;
 pub mod reasons;
 pub mod recall;
+pub mod receive_buffer;
 pub mod receive_type;
 pub mod redirect;
 pub mod registry;
@@ -53,6 +53,7 @@ pub mod report_calls;
 pub mod report_types;
 pub mod requests;
 pub mod seen;
+pub mod segment;
 pub mod self_test;
 pub mod settings;
 pub mod shared_file;
@@ -60,7 +61,6 @@ pub mod staged;
 pub mod staging;
 pub mod start;
 pub mod substitutes;
-pub mod together;
 pub mod types;
 pub mod words;
 pub mod wrappers;

@@ -5,7 +5,7 @@ use crate::collectives::direct;
 use crate::memory::has_gpu;
 use crate::pmpi::pmpi;
 use crate::report::reports;
-use crate::start::{end, is_aside, is_ready};
+use crate::start::{end, is_ready, passes_through};
 use crate::words::Words;
 use crate::{limits, moves, operations, plan, recall, report, report_calls, report_types, settings};
 use std::ffi::c_int;
@@ -88,7 +88,7 @@ pub unsafe fn type_free<A: Abi>(words: &mut Words<'_>) -> c_int {
     unsafe {
         if let Some(datatype) = datatype.as_ref()
             && *datatype != A::handles().datatype_null
-            && !is_aside()
+            && !passes_through()
         {
             recall::forget::<A>(*datatype);
             if reports() {

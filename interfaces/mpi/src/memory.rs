@@ -5,7 +5,7 @@
 //! process does not use CUDA.
 
 use crate::abi::{Abi, MPI_SUCCESS};
-use crate::plan::{self, Known, PlanRef};
+use crate::plan::{self, DecodedType, PlanRef};
 use crate::pmpi::pmpi;
 use crate::staging::{self, BlockRef};
 use crate::{find, settings};
@@ -94,7 +94,7 @@ impl Place {
     pub const WITHOUT_CUDA: Place = Place { kind: DTC_MEMORY_HOST, device: -1 };
 
     /// Of elements of absolute addresses, which may lie in several kinds of memory.
-    pub const SEVERAL: Place = Place { kind: DTC_MEMORY_UNKNOWN, device: -1 };
+    pub const MIXED: Place = Place { kind: DTC_MEMORY_UNKNOWN, device: -1 };
 
     /// Whether it is memory of a GPU.
     pub fn is_device(self) -> bool {
@@ -193,7 +193,7 @@ pub fn true_extent_of<A: Abi>(datatype: A::Handle) -> Option<(i64, i64)> {
 }
 
 /// The lowest displacement of a byte of a datatype.
-pub fn true_lb_of<A: Abi>(datatype: A::Handle, known: Option<&Known>) -> i64 {
+pub fn true_lb_of<A: Abi>(datatype: A::Handle, known: Option<&DecodedType>) -> i64 {
     known.map_or_else(|| true_extent_of::<A>(datatype).map_or(0, |bounds| bounds.0), |known| known.true_lb)
 }
 
@@ -211,12 +211,12 @@ pub fn span_of<A: Abi>(elements: i64, datatype: A::Handle) -> Option<Span> {
 }
 
 /// Whether elements lie in one piece without gaps.
-pub fn is_contiguous(known: Option<&Known>, span: &Span) -> bool {
+pub fn is_contiguous(known: Option<&DecodedType>, span: &Span) -> bool {
     known.is_none_or(|known| known.whole) && span.length == span.bytes
 }
 
 /// Whether dtc can pack them.
-pub fn is_decoded(known: Option<&Known>, span: &Span) -> bool {
+pub fn is_decoded(known: Option<&DecodedType>, span: &Span) -> bool {
     is_contiguous(known, span) || known.is_some_and(|known| known.r#type.is_some())
 }
 
@@ -255,15 +255,15 @@ impl Direction {
 }
 
 /// Whether elements of a datatype may be sent as packed bytes: not those of differing sizes, if the MPI may fail to receive them.
-pub fn sends_packed(known: &Known) -> bool {
+pub fn sends_packed(known: &DecodedType) -> bool {
     sends_mixed() || known.uniform
 }
 
 /// The form of elements on a GPU. Packed bytes are not sent of elements of differing sizes where the MPI may fail to receive them ([`find_defects`]), nor of more than an
 /// `int` counts, nor of datatypes that dtc cannot decode; contiguous elements are packed already.
-pub fn form_of(known: Option<&Known>, span: &Span, direction: Direction) -> Form {
+pub fn form_of(known: Option<&DecodedType>, span: &Span, direction: Direction) -> Form {
     let contiguous = is_contiguous(known, span);
-    let mixed = |known: &Known| !contiguous && sends_packed(known);
+    let mixed = |known: &DecodedType| !contiguous && sends_packed(known);
     let sent = !direction.sends() || sends_mixed() || known.is_some_and(mixed);
     let packed = is_decoded(known, span) && sent && span.bytes <= i64::from(i32::MAX);
     match (takes_devices(), packed) {

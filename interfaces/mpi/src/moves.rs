@@ -46,16 +46,17 @@ pub struct Move<'a> {
     pub transfer: Option<&'a dtc_transfer>,
 }
 
-struct Count {
+struct MoveCounts {
     calls: AtomicI64,
     bytes: AtomicI64,
     nanoseconds: AtomicI64,
 }
 
 /// By the kinds of memory of elements and of packed data, and the direction.
-static COUNTS: [[[Count; DIRECTIONS.len()]; KINDS.len()]; KINDS.len()] = [const {
-    [const { [const { Count { calls: AtomicI64::new(0), bytes: AtomicI64::new(0), nanoseconds: AtomicI64::new(0) } }; 2] };
-        5]
+static COUNTS: [[[MoveCounts; DIRECTIONS.len()]; KINDS.len()]; KINDS.len()] = [const {
+    [const {
+        [const { MoveCounts { calls: AtomicI64::new(0), bytes: AtomicI64::new(0), nanoseconds: AtomicI64::new(0) } }; 2]
+    }; 5]
 }; 5];
 
 /// What moves: the direction, and the kinds of memory of elements and of packed data.
@@ -67,7 +68,7 @@ struct Path {
 }
 
 impl Path {
-    fn count(self) -> Option<&'static Count> {
+    fn count(self) -> Option<&'static MoveCounts> {
         let at = |number: i32| usize::try_from(number).unwrap_or(usize::MAX);
         COUNTS.get(at(self.memory))?.get(at(self.packed))?.get(self.packing as usize)
     }

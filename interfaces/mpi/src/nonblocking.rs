@@ -7,7 +7,7 @@ use crate::operations::Operation;
 use crate::point_to_point::{are_few, halves, matched, replaced};
 use crate::rent::Refused;
 use crate::seen::sees_completions;
-use crate::staged::{Message, Staging, Way, stage_packed, stage_received};
+use crate::staged::{Message, MessageKind, Staging, stage_packed, stage_received};
 use crate::words::Words;
 use dtc_mpi_table::Use;
 use std::ffi::c_int;
@@ -54,7 +54,7 @@ pub unsafe fn isend<A: Abi>(words: &mut Words<'_>) -> c_int {
 /// `MPI_Irecv`: memory, elements, datatype, rank, tag, communicator, request.
 pub unsafe fn irecv<A: Abi>(words: &mut Words<'_>) -> c_int {
     let message = words.message::<A>(0, 5, Use::Exchange);
-    let staged = if_seen(|| stage_received(&message, Way::Received));
+    let staged = if_seen(|| stage_received(&message, MessageKind::Received));
     // SAFETY: the program's arguments.
     unsafe { begin(words, staged, |input| Operation::new(None, Some(input), false), 6) }
 }
@@ -64,7 +64,7 @@ pub unsafe fn imrecv<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
     unsafe {
         let message = matched::<A>(words, Use::Exchange);
-        let staged = if_seen(|| stage_received(&message, Way::Received));
+        let staged = if_seen(|| stage_received(&message, MessageKind::Received));
         begin(words, staged, |input| Operation::new(None, Some(input), false), 4)
     }
 }
@@ -77,7 +77,7 @@ fn operation_of<A: Abi>([sent, received]: &[Message<A>; 2]) -> Result<Option<Box
         return Ok(None);
     }
     let out = stage_packed(sent)?;
-    let input = stage_received(received, Way::ReceivedUncounted)?;
+    let input = stage_received(received, MessageKind::ReceivedUncounted)?;
     let staged = out.is_some() || input.is_some();
     Ok(staged.then(|| Operation::new(out, input, false)))
 }

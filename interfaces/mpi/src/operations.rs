@@ -371,20 +371,20 @@ pub fn release_freed<A: Abi>() {
 
 /// What was found for an array of requests, with statuses for a program that ignores them. Those that were taken and not ended are put back when it
 /// is dropped.
-pub struct Looked<A: Abi> {
+pub struct RequestLookup<A: Abi> {
     operations: Vec<Option<OperationRef<A>>>,
     statuses: Vec<A::Status>,
     taken: bool,
 }
 
-impl<A: Abi> Looked<A> {
+impl<A: Abi> RequestLookup<A> {
     /// Finds, or takes, the operations of an array; none if all of its requests are the MPI's.
     ///
     /// # Safety
     ///
     /// `requests` is null or leads to so many requests.
     #[inline]
-    pub unsafe fn new(length: c_int, requests: *const A::Handle, take: bool) -> Option<Looked<A>> {
+    pub unsafe fn new(length: c_int, requests: *const A::Handle, take: bool) -> Option<RequestLookup<A>> {
         if take {
             poll_freed::<A>();
         }
@@ -392,16 +392,16 @@ impl<A: Abi> Looked<A> {
             return None;
         }
         // SAFETY: as the caller says.
-        Looked::look(unsafe { std::slice::from_raw_parts(requests, length as usize) }, take)
+        RequestLookup::look(unsafe { std::slice::from_raw_parts(requests, length as usize) }, take)
     }
 
     #[inline(never)]
-    fn look(all: &[A::Handle], take: bool) -> Option<Looked<A>> {
+    fn look(all: &[A::Handle], take: bool) -> Option<RequestLookup<A>> {
         let first = all.iter().position(|request| OperationRef::<A>::find(*request).is_some())?;
         let find = |request: &A::Handle| if take { OperationRef::take(*request) } else { OperationRef::find(*request) };
         let operations = std::iter::repeat_n(None, first).chain(all[first..].iter().map(find)).collect();
         let statuses = if take { vec![A::new_status(); all.len()] } else { Vec::new() };
-        Some(Looked { operations, statuses, taken: take })
+        Some(RequestLookup { operations, statuses, taken: take })
     }
 
     /// The operation of each request.
@@ -420,7 +420,7 @@ impl<A: Abi> Looked<A> {
     }
 }
 
-impl<A: Abi> Drop for Looked<A> {
+impl<A: Abi> Drop for RequestLookup<A> {
     fn drop(&mut self) {
         if self.taken {
             self.operations.iter().flatten().for_each(|operation| operation.keep());

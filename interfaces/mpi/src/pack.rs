@@ -7,14 +7,14 @@ use crate::recall::{if_known, recall};
 use crate::rent::{self, Purpose, Refused, plan_now, plan_of_use};
 use crate::report::{Counted, count};
 use crate::staged::Buffer;
-use crate::start::{is_aside, is_ready};
+use crate::start::{is_ready, passes_through};
 use crate::words::Words;
 use dtc::dtc_transfer;
 use dtc_mpi_table::Use;
 use std::ffi::{c_int, c_void};
 
 /// A call: elements, the packed data behind its position, and how many bytes these have room for or hold.
-struct Call<A: Abi> {
+struct PackCall<A: Abi> {
     packing: Packing,
     buffer: Buffer<A>,
     packed: *mut c_void,
@@ -25,7 +25,7 @@ struct Call<A: Abi> {
 /// Bytes that a call has moved, none if the MPI shall do it, or why it failed.
 type Done = Result<Option<i64>, Refused>;
 
-impl<A: Abi> Call<A> {
+impl<A: Abi> PackCall<A> {
     /// Moves elements; false if that fails.
     fn run(&self, moved: &Moved, transfer: Option<&dtc_transfer>) -> bool {
         let Some(r#type) = &moved.plan.r#type else { return false };
@@ -76,7 +76,7 @@ impl<A: Abi> Call<A> {
         let Buffer { memory, elements, datatype } = self.buffer;
         let handles = A::handles();
         let nothing = elements <= 0 || datatype == handles.datatype_null;
-        if nothing || self.communicator == handles.comm_null || is_aside() {
+        if nothing || self.communicator == handles.comm_null || passes_through() {
             return Ok(None);
         }
         if place_of(memory).uses_cuda()
@@ -134,7 +134,7 @@ unsafe fn run<A: Abi>(words: &mut Words<'_>, packing: Packing, elements: usize, 
     // SAFETY: as the caller says.
     let Some(at) = (unsafe { position_of(words, packed) }) else { return unsafe { words.mpi() } };
     let data: *mut c_void = words.address(packed.data);
-    let call = Call::<A> {
+    let call = PackCall::<A> {
         packing,
         buffer: words.buffer::<A>(elements),
         packed: if data.is_null() { data } else { offset(data, at) },

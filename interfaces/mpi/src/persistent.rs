@@ -1,14 +1,14 @@
 //! Persistent messages: what is staged is packed when they are started, and unpacked when they end.
 
 use crate::abi::Abi;
+use crate::batched_launch;
 use crate::memory::fail;
 use crate::nonblocking::begin;
-use crate::operations::{Looked, Operation, OperationRef};
+use crate::operations::{Operation, OperationRef, RequestLookup};
 use crate::rent::decode_first;
 use crate::seen::sees_completions;
-use crate::staged::{Message, Staging, Way, stage_received, stage_sent};
-use crate::start::is_aside;
-use crate::together;
+use crate::staged::{Message, MessageKind, Staging, stage_received, stage_sent};
+use crate::start::passes_through;
 use crate::words::Words;
 use dtc_mpi_table::Use;
 use std::ffi::c_int;
@@ -16,7 +16,7 @@ use std::ffi::c_int;
 /// What is staged of a persistent message, whose datatype is decoded first.
 fn staged<A: Abi>(message: &Message<A>, stage: impl FnOnce() -> Staging<A>) -> Staging<A> {
     let Message { buffer, peer, communicator, .. } = *message;
-    if is_aside() {
+    if passes_through() {
         return Ok(None);
     }
     decode_first::<A>(buffer.elements, buffer.datatype, peer, communicator)?;
@@ -34,7 +34,7 @@ pub unsafe fn send_init<A: Abi>(words: &mut Words<'_>) -> c_int {
 /// `MPI_Recv_init`: memory, elements, datatype, rank, tag, communicator, request.
 pub unsafe fn recv_init<A: Abi>(words: &mut Words<'_>) -> c_int {
     let message = words.message::<A>(0, 5, Use::Exchange);
-    let input = staged(&message, || stage_received(&message, Way::Received));
+    let input = staged(&message, || stage_received(&message, MessageKind::Received));
     // SAFETY: the program's arguments.
     unsafe { begin(words, input, |input| Operation::new(None, Some(input), true), 6) }
 }
@@ -61,8 +61,8 @@ pub unsafe fn startall<A: Abi>(words: &mut Words<'_>) -> c_int {
     let requests: *const A::Handle = words.address(1);
     // SAFETY: the program's requests.
     unsafe {
-        let Some(looked) = Looked::<A>::new(words.int(0), requests, false) else { return words.mpi() };
-        let packed = together::pack(looked.operations());
+        let Some(looked) = RequestLookup::<A>::new(words.int(0), requests, false) else { return words.mpi() };
+        let packed = batched_launch::pack(looked.operations());
         let mut started = looked.operations().iter().zip(packed);
         if !started.all(|(operation, packed)| operation.is_none_or(|operation| operation.start(packed))) {
             return fail::<A>(A::CONSTANTS.err_other);

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 
 /// What is known of a datatype.
 #[derive(Clone, Default)]
-pub struct Known {
+pub struct DecodedType {
     /// The value of the handle that the plan hangs on; 0 for a duplicate.
     pub datatype: usize,
     /// The committed type; none if dtc cannot decode the datatype, or shall not move it.
@@ -44,7 +44,7 @@ pub struct Known {
     pub true_lb: i64,
 }
 
-impl Known {
+impl DecodedType {
     /// The type, if dtc may pack the datatype.
     pub fn derived(&self) -> Option<&Type> {
         self.r#type.as_ref().filter(|_| !self.whole)
@@ -70,7 +70,7 @@ pub struct Plan {
     references: AtomicI64,
     /// Whether `MPI_Type_free` has begun to take the attribute away.
     forgotten: AtomicBool,
-    known: UnsafeCell<Known>,
+    known: UnsafeCell<DecodedType>,
 }
 
 // SAFETY: what is known changes only while there are no references, by the thread that makes or buries the plan.
@@ -82,9 +82,9 @@ unsafe impl Send for Plan {}
 pub struct PlanRef(&'static Plan);
 
 impl Deref for PlanRef {
-    type Target = Known;
+    type Target = DecodedType;
 
-    fn deref(&self) -> &Known {
+    fn deref(&self) -> &DecodedType {
         // SAFETY: nobody changes it while there is this reference.
         unsafe { &*self.0.known.get() }
     }
@@ -178,7 +178,7 @@ fn bury() {
         let dying = std::mem::take(&mut plans().dying);
         for plan in &dying {
             // SAFETY: without references, and in no list but this thread's.
-            unsafe { *plan.known.get() = Known::default() };
+            unsafe { *plan.known.get() = DecodedType::default() };
         }
         plans().unused.extend(dying);
         DECODING.store(false, Ordering::SeqCst);
@@ -187,10 +187,10 @@ fn bury() {
 
 impl PlanRef {
     /// A plan of what is known.
-    fn new(known: Known) -> PlanRef {
+    fn new(known: DecodedType) -> PlanRef {
         let unused = plans().unused.pop();
         let plan = unused.unwrap_or_else(|| {
-            let known = UnsafeCell::new(Known::default());
+            let known = UnsafeCell::new(DecodedType::default());
             Box::leak(Box::new(Plan { references: AtomicI64::new(0), forgotten: AtomicBool::new(false), known }))
         });
         // SAFETY: without references, and in no list.
@@ -259,7 +259,8 @@ unsafe extern "C" fn copy_plan<A: Abi>(
 ) -> c_int {
     // SAFETY: values of this key are plans.
     let plan = unsafe { PlanRef::try_retain(value) }.filter(|plan| plan.datatype == datatype.word());
-    let made = plan.map_or(null_mut(), |plan| PlanRef::new(Known { datatype: 0, ..(*plan).clone() }).into_attribute());
+    let made =
+        plan.map_or(null_mut(), |plan| PlanRef::new(DecodedType { datatype: 0, ..(*plan).clone() }).into_attribute());
     // SAFETY: the MPI gives room for both.
     unsafe {
         copy.cast::<*mut c_void>().write_unaligned(made);
@@ -307,7 +308,7 @@ unsafe extern "C" fn delete_no_type<A: Abi>(
 
 static BYTES: OnceBox<PlanRef> = OnceBox::new();
 
-/// The plan of bytes, for elements that are moved as they lie; none before the library has begun.
+/// The plan of bytes, for elements that are moved as raw spans; none before the library has begun.
 pub fn bytes() -> Option<&'static PlanRef> {
     BYTES.get()
 }
@@ -322,7 +323,8 @@ fn make_bytes(engine: *mut dtc_engine) -> Option<PlanRef> {
     if unsafe { dtc::dtc_type_commit(made.get(), 0) } != DTC_OK {
         return None;
     }
-    let plan = PlanRef::new(Known { r#type: Some(made), whole: true, size: 1, uniform: true, ..Known::default() });
+    let plan =
+        PlanRef::new(DecodedType { r#type: Some(made), whole: true, size: 1, uniform: true, ..DecodedType::default() });
     ALIVE.fetch_sub(1, Ordering::Relaxed);
     Some(plan)
 }
@@ -436,7 +438,7 @@ pub fn decode_unplanned<A: Abi>(datatype: A::Handle) -> Option<Type> {
     decode::<A>(datatype).map(|(r#type, _)| r#type)
 }
 
-fn known_of<A: Abi>(datatype: A::Handle) -> Known {
+fn known_of<A: Abi>(datatype: A::Handle) -> DecodedType {
     let (r#type, info) = match decode::<A>(datatype) {
         Some((r#type, info)) => (Some(r#type), info),
         None => (None, dtc_info::default()),
@@ -445,7 +447,7 @@ fn known_of<A: Abi>(datatype: A::Handle) -> Known {
     let limits = limits();
     let pieces = r#type.as_ref().map(|r#type| pieces_of(r#type, &info));
     let served = |of| pieces.map_or(Sizes::NONE, |pieces| limits.sizes(of, &pieces));
-    Known {
+    DecodedType {
         datatype: datatype.word(),
         whole: info.blocks == 0 || (limits.leaves_whole && contiguous),
         size: info.packed_size,

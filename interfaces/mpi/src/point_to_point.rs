@@ -4,7 +4,7 @@ use crate::abi::{Abi, MPI_SUCCESS};
 use crate::calls::Call;
 use crate::memory::fail;
 use crate::rent::Refused;
-use crate::staged::{Message, Staged, Staging, Way, is_left, stage_packed, stage_received};
+use crate::staged::{Message, MessageKind, Staged, Staging, is_left, stage_packed, stage_received};
 use crate::words::Words;
 use dtc_mpi_table::Use;
 use std::ffi::c_int;
@@ -61,7 +61,7 @@ pub unsafe fn mrecv<A: Abi>(words: &mut Words<'_>) -> c_int {
 ///
 /// The arguments are those of the program, with a status at `status`.
 unsafe fn receive<A: Abi>(words: &mut Words<'_>, message: &Message<A>, status: usize) -> c_int {
-    let staged = match stage_received(message, Way::Received) {
+    let staged = match stage_received(message, MessageKind::Received) {
         Err(Refused(code)) => return code,
         Ok(staged) => staged,
     };
@@ -110,7 +110,7 @@ pub unsafe fn sendrecv<A: Abi>(words: &mut Words<'_>) -> c_int {
         // SAFETY: the program's arguments.
         return unsafe { words.mpi() };
     }
-    let staged = stage_packed(&sent).and_then(|out| Ok((out, stage_received(&received, Way::Received)?)));
+    let staged = stage_packed(&sent).and_then(|out| Ok((out, stage_received(&received, MessageKind::Received)?)));
     match staged {
         Err(Refused(code)) => code,
         // SAFETY: the program's arguments.
@@ -142,7 +142,7 @@ fn stage_both<A: Abi>([sent, received]: &[Message<A>; 2]) -> Result<Halves<A>, R
     let out = stage_packed(sent)?;
     // What is sent to no process lies where the MPI may receive over it.
     let may = out.is_some() || sent.peer == A::CONSTANTS.proc_null;
-    let input: Staging<A> = if may { stage_received(received, Way::Received) } else { Ok(None) };
+    let input: Staging<A> = if may { stage_received(received, MessageKind::Received) } else { Ok(None) };
     Ok((out, input?))
 }
 

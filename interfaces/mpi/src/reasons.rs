@@ -6,13 +6,13 @@ use crate::limits::{LARGEST_MESSAGE, limits};
 use crate::memory::{sends_packed, size_of};
 use crate::recall::{Knowledge, recall};
 use crate::rent::PRICELESS;
-use crate::report_calls::{Judged, Reason};
+use crate::report_calls::{CountedCall, Reason};
 use crate::start::is_ready;
 use dtc_mpi_table::{Sizes, Use};
 
 /// The reason.
-pub fn reason_of<A: Abi>(judged: &Judged) -> Reason {
-    let Judged { arguments, elements, datatype, rank } = *judged;
+pub fn reason_of<A: Abi>(call: &CountedCall) -> Reason {
+    let CountedCall { arguments, elements, datatype, rank } = *call;
     let packs = matches!(arguments, Arguments::Pack | Arguments::Unpack);
     let sends = matches!(arguments, Arguments::Send | Arguments::BeginSend);
     let of = match arguments {

@@ -20,33 +20,33 @@ pub const fn gap<A: Abi>() -> usize {
 const KEPT: usize = 64;
 
 /// A datatype of so many bytes, with a gap in front of the last.
-struct Kept {
+struct CachedReceiveType {
     bytes: i64,
     datatype: usize,
 }
 
 /// Those of late. A thread that uses one has taken it out.
-static TYPES: [AtomicPtr<Kept>; KEPT] = [const { AtomicPtr::new(null_mut()) }; KEPT];
+static TYPES: [AtomicPtr<CachedReceiveType>; KEPT] = [const { AtomicPtr::new(null_mut()) }; KEPT];
 
-fn place(bytes: i64) -> &'static AtomicPtr<Kept> {
+fn place(bytes: i64) -> &'static AtomicPtr<CachedReceiveType> {
     // The upper 6 bits of a product with 2^64 over the golden ratio.
     &TYPES[((bytes as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % KEPT]
 }
 
 /// The datatype that receives so many bytes; it is kept for later receives when it is dropped: a receive under way has its own hold on it.
 pub struct ReceiveType<A: Abi> {
-    kept: Option<Box<Kept>>,
+    kept: Option<Box<CachedReceiveType>>,
     abi: PhantomData<A>,
 }
 
-fn free<A: Abi>(kept: &Kept) {
+fn free<A: Abi>(kept: &CachedReceiveType) {
     let mut datatype = A::Handle::of(kept.datatype);
     // SAFETY: made by `take`.
     unsafe { (pmpi::<A>().type_free)(&mut datatype) };
 }
 
 /// Takes what a place keeps, and puts something there.
-fn swap(place: &AtomicPtr<Kept>, kept: *mut Kept) -> Option<Box<Kept>> {
+fn swap(place: &AtomicPtr<CachedReceiveType>, kept: *mut CachedReceiveType) -> Option<Box<CachedReceiveType>> {
     let before = place.swap(kept, Ordering::AcqRel);
     // SAFETY: null, or a box that the place owned.
     (!before.is_null()).then(|| unsafe { Box::from_raw(before) })
@@ -76,7 +76,7 @@ impl<A: Abi> ReceiveType<A> {
                 return None;
             }
         }
-        let kept = Box::new(Kept { bytes, datatype: datatype.word() });
+        let kept = Box::new(CachedReceiveType { bytes, datatype: datatype.word() });
         Some(ReceiveType { kept: Some(kept), abi: PhantomData })
     }
 

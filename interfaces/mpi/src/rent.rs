@@ -19,7 +19,7 @@ use std::ptr::null;
 
 /// Nanoseconds that decoding takes: at least, for an entry of a list, and for a member of a structure
 /// (`bench/results/2026-11-26-mpi-first-uses.md`).
-const PRICE_LEAST: i64 = 2700;
+const PRICE_BASE: i64 = 2700;
 const PRICE_OF_ENTRY: i64 = 70;
 const PRICE_OF_MEMBER: i64 = 200;
 
@@ -96,7 +96,7 @@ fn estimate<A: Abi>(datatype: A::Handle, rent: &mut Rent) {
         return;
     }
     let entries = envelope.integers.max(envelope.addresses).max(envelope.counts);
-    let price = PRICE_LEAST + PRICE_OF_ENTRY * entries + PRICE_OF_MEMBER * envelope.types;
+    let price = PRICE_BASE + PRICE_OF_ENTRY * entries + PRICE_OF_MEMBER * envelope.types;
     rent.price = if may_be_contiguous::<A>(datatype, rent.size) { PRICE_OF_DENSE * price } else { price };
 }
 

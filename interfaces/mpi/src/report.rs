@@ -25,13 +25,13 @@ const COUNTED: [&str; 5] = ["MPI_Pack", "MPI_Unpack", "sent", "received", "packe
 /// The first of those that are rare: they are told of only where there are some.
 const RARE: usize = 4;
 
-struct Count {
+struct CallsAndBytes {
     calls: AtomicI64,
     bytes: AtomicI64,
 }
 
-static COUNTS: [Count; COUNTED.len()] =
-    [const { Count { calls: AtomicI64::new(0), bytes: AtomicI64::new(0) } }; COUNTED.len()];
+static COUNTS: [CallsAndBytes; COUNTED.len()] =
+    [const { CallsAndBytes { calls: AtomicI64::new(0), bytes: AtomicI64::new(0) } }; COUNTED.len()];
 
 thread_local! {
     /// How often this thread did something.
@@ -69,12 +69,12 @@ pub fn say(what: &str, why: &str) {
 }
 
 /// Counts a part of a call that this thread has done.
-pub fn did() {
+pub fn record_work() {
     DONE.set(DONE.get() + 1);
 }
 
 /// How often this thread did something: it grows with each part of a call that dtc does. Only if the report is asked for.
-pub fn done_here() -> i64 {
+pub fn work_done() -> i64 {
     DONE.get()
 }
 
@@ -83,7 +83,7 @@ pub fn count(what: Counted, bytes: i64) {
     if !reports() {
         return;
     }
-    did();
+    record_work();
     let count = &COUNTS[what as usize];
     count.calls.fetch_add(1, Relaxed);
     count.bytes.fetch_add(bytes, Relaxed);

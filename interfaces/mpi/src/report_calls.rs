@@ -3,7 +3,7 @@
 
 use crate::calls::{Arguments, CALLS, Call, Function, NAMES, SHAPES, Table, for_each_call};
 use crate::print;
-use crate::report::{done_here, now, seconds};
+use crate::report::{now, seconds, work_done};
 use crate::words::{pass, taken};
 use once_cell::race::OnceBox;
 use std::ffi::{c_int, c_void};
@@ -44,13 +44,13 @@ const REASONS: [&str; 11] = [
 
 impl Reason {
     /// As the report says it.
-    pub fn said(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         REASONS[self as usize]
     }
 }
 
 /// A call, or half of an exchange: its arguments as the program gave them.
-pub struct Judged {
+pub struct CountedCall {
     /// What stands in its arguments.
     pub arguments: Arguments,
     /// How many elements there are.
@@ -62,18 +62,18 @@ pub struct Judged {
 }
 
 /// What the ABI that is bound knows of calls.
-pub struct Judge {
+pub struct Classifier {
     /// Why dtc did not do one.
-    pub reason: fn(&Judged) -> Reason,
+    pub reason: fn(&CountedCall) -> Reason,
     /// Counts a call with a datatype, by the value of its handle.
     pub count: fn(usize, usize, Option<Reason>),
 }
 
 /// None if all calls go to the MPI.
-static JUDGE: OnceBox<Judge> = OnceBox::new();
+static CLASSIFIER: OnceBox<Classifier> = OnceBox::new();
 
 /// Calls of one kind: those of which dtc did a part, and those that went on to the MPI.
-struct Counted {
+struct CallCounts {
     handled: AtomicI64,
     passed: AtomicI64,
     handled_nanoseconds: AtomicI64,
@@ -81,8 +81,8 @@ struct Counted {
     reasons: [AtomicI64; REASONS.len()],
 }
 
-static COUNTED: [Counted; CALLS] = [const {
-    Counted {
+static COUNTED: [CallCounts; CALLS] = [const {
+    CallCounts {
         handled: AtomicI64::new(0),
         passed: AtomicI64::new(0),
         handled_nanoseconds: AtomicI64::new(0),
@@ -95,14 +95,14 @@ static COUNTED: [Counted; CALLS] = [const {
 static ENTRIES: [AtomicPtr<c_void>; CALLS] = [const { AtomicPtr::new(null_mut()) }; CALLS];
 
 /// The datatypes of a call, with what else stands in its arguments: two of an exchange, none of calls with several or none.
-fn datatypes_of(call: usize, words: &[usize]) -> [Option<Judged>; 2] {
+fn datatypes_of(call: usize, words: &[usize]) -> [Option<CountedCall>; 2] {
     let (arguments, _, wide) = SHAPES[call];
     let word = |at: usize| words.get(at).copied().unwrap_or(0);
     let from = |first: usize, arguments: Arguments| {
         let elements = if wide { word(first + 1) as i64 } else { i64::from(word(first + 1) as c_int) };
         let packs = matches!(arguments, Arguments::Pack | Arguments::Unpack);
         let rank = if packs { 0 } else { word(first + 3) as c_int };
-        Some(Judged { arguments, elements, datatype: word(first + 2), rank })
+        Some(CountedCall { arguments, elements, datatype: word(first + 2), rank })
     };
     match arguments {
         Arguments::Other => [None, None],
@@ -114,29 +114,29 @@ fn datatypes_of(call: usize, words: &[usize]) -> [Option<Judged>; 2] {
 
 /// Does a call, and counts it.
 fn around(call: usize, words: &[usize], work: impl FnOnce(Function) -> c_int) -> c_int {
-    let (begun, done) = (now(), done_here());
+    let (begun, done) = (now(), work_done());
     let result = work(ENTRIES[call].load(Ordering::Acquire));
     let time = now() - begun;
     let counted = &COUNTED[call];
     // Whether this thread did something in it.
-    let handled = done_here() != done;
+    let handled = work_done() != done;
     let (calls, nanoseconds) = match handled {
         true => (&counted.handled, &counted.handled_nanoseconds),
         false => (&counted.passed, &counted.passed_nanoseconds),
     };
     calls.fetch_add(1, Relaxed);
     nanoseconds.fetch_add(time, Relaxed);
-    let Some(judge) = JUDGE.get() else { return result };
-    let judged = datatypes_of(call, words);
-    let both = judged[1].is_some();
-    for judged in judged.iter().flatten() {
-        let reason = (judge.reason)(judged);
+    let Some(classifier) = CLASSIFIER.get() else { return result };
+    let counted_call = datatypes_of(call, words);
+    let both = counted_call[1].is_some();
+    for counted_call in counted_call.iter().flatten() {
+        let reason = (classifier.reason)(counted_call);
         if !handled {
             counted.reasons[reason as usize].fetch_add(1, Relaxed);
         }
         // One half of an exchange may have been left to the MPI; there is no reason for one that was not.
         let done = handled && (!both || reason == Reason::Other);
-        (judge.count)(call, judged.datatype, (!done).then_some(reason));
+        (classifier.count)(call, counted_call.datatype, (!done).then_some(reason));
     }
     result
 }
@@ -169,8 +169,8 @@ fn put(table: &mut Table) {
 }
 
 /// The same, with the reasons of those that are not handled, and by datatype.
-pub fn count(table: &mut Table, judge: Judge) {
-    let _ = JUDGE.set(Box::new(judge));
+pub fn count(table: &mut Table, classifier: Classifier) {
+    let _ = CLASSIFIER.set(Box::new(classifier));
     put(table);
 }
 
@@ -205,10 +205,12 @@ pub fn report(abi: &str) {
             (count > 0).then(|| format!("{count} {reason}"))
         };
         let reasons: Vec<String> = REASONS.iter().zip(&counted.reasons).filter_map(reason).collect();
-        let said = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
+        let description = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
         let name = name.to_string_lossy();
         let of_dtc = seconds(counted.handled_nanoseconds.load(Relaxed));
         let of_mpi = seconds(counted.passed_nanoseconds.load(Relaxed));
-        print(&format!("{abi}: call {name}: {handled} with dtc in {of_dtc}, {passed} passed on in {of_mpi}{said}"));
+        print(&format!(
+            "{abi}: call {name}: {handled} with dtc in {of_dtc}, {passed} passed on in {of_mpi}{description}"
+        ));
     }
 }

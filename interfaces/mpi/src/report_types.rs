@@ -11,7 +11,7 @@ use once_cell::race::OnceBox;
 use std::collections::{BTreeMap, HashMap};
 
 /// Most datatypes that are told of: those with most calls.
-const MOST_TOLD: usize = 40;
+const MAX_REPORTED: usize = 40;
 
 /// Most datatypes that are counted.
 const MOST_COUNTED: usize = 10_000;
@@ -22,22 +22,22 @@ const MOST_CHARACTERS: usize = 160;
 
 /// A datatype by its description, and how often each call was done with it, or why it was not.
 #[derive(Default)]
-struct Counted {
+struct TypeCounts {
     calls: BTreeMap<(usize, Option<Reason>), u64>,
 }
 
-impl Counted {
+impl TypeCounts {
     fn total(&self) -> u64 {
         self.calls.values().sum()
     }
 
     /// `3 MPI_Send with dtc, 5 MPI_Recv passed on (few bytes)`.
-    fn said(&self) -> String {
+    fn description(&self) -> String {
         let one = |(&(call, reason), count): (&(usize, Option<Reason>), &u64)| {
             let name = NAMES.get(call).map_or("", |name| name.to_str().unwrap_or(""));
             match reason {
                 None => format!("{count} {name} with dtc"),
-                Some(reason) => format!("{count} {name} passed on ({})", reason.said()),
+                Some(reason) => format!("{count} {name} passed on ({})", reason.description()),
             }
         };
         self.calls.iter().map(one).collect::<Vec<_>>().join(", ")
@@ -48,7 +48,7 @@ impl Counted {
 struct Types {
     /// The description of each datatype that the program has not freed.
     described: HashMap<usize, String>,
-    counted: HashMap<String, Counted>,
+    counted: HashMap<String, TypeCounts>,
 }
 
 fn types() -> Locked<'static, Types> {
@@ -93,12 +93,12 @@ pub fn forget(datatype: usize) {
 /// Prints what was counted, for the process of this rank.
 pub fn report(abi: &str, rank: i32) {
     let types = types();
-    let mut counted: Vec<(&String, &Counted)> = types.counted.iter().collect();
+    let mut counted: Vec<(&String, &TypeCounts)> = types.counted.iter().collect();
     counted.sort_by(|one, other| other.1.total().cmp(&one.1.total()).then_with(|| one.0.cmp(other.0)));
-    for (description, counted) in counted.iter().take(MOST_TOLD) {
-        print(&format!("{abi}: rank {rank}, datatype {description}: {}", counted.said()));
+    for (description, counted) in counted.iter().take(MAX_REPORTED) {
+        print(&format!("{abi}: rank {rank}, datatype {description}: {}", counted.description()));
     }
-    if counted.len() > MOST_TOLD {
-        print(&format!("{abi}: rank {rank}, {} more datatypes", counted.len() - MOST_TOLD));
+    if counted.len() > MAX_REPORTED {
+        print(&format!("{abi}: rank {rank}, {} more datatypes", counted.len() - MAX_REPORTED));
     }
 }

@@ -1,4 +1,4 @@
-//! Which calls of the program come to this library: a tool may see them first, and Fortran may go past it.
+//! Which calls of the program come to this library: a tool may see them first, and calls of Fortran may bypass it.
 
 use crate::abi::Abi;
 use crate::calls::{NAMES, has};

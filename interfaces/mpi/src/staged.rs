@@ -17,14 +17,14 @@ use crate::memory::{
     takes_devices, transfer_of, true_lb_of,
 };
 use crate::moves::{Move, Packing};
-use crate::plan::Known;
+use crate::plan::DecodedType;
 use crate::pmpi::pmpi;
 use crate::recall::{Knowledge, if_known, recall};
 use crate::receive_type::{ReceiveType, gap};
 use crate::rent::{self, Purpose, Refused, plan_now, plan_of_use};
 use crate::report::{Counted, count};
 use crate::staging::{self, BlockRef};
-use crate::start::{is_aside, is_ready};
+use crate::start::{is_ready, passes_through};
 use dtc::{DTC_MEMORY_DEVICE, dtc_transfer};
 use dtc_mpi_table::Use;
 use std::ffi::{c_int, c_void};
@@ -55,7 +55,7 @@ pub struct Message<A: Abi> {
 
 /// What is done with elements of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum MessageKind {
     /// They are sent.
     Sent,
     /// They are received.
@@ -93,7 +93,7 @@ fn refuse<A: Abi, T>(bound: bool, code: c_int) -> Result<Option<T>, Refused> {
 
 /// The same as [`stage`], for elements on a GPU, or anywhere.
 #[cold]
-fn stage_on_device<A: Abi>(message: &Message<A>, way: Way, place: Place) -> Staging<A> {
+fn stage_on_device<A: Abi>(message: &Message<A>, kind: MessageKind, place: Place) -> Staging<A> {
     let Message { buffer, peer, communicator, .. } = *message;
     let bound = !takes_devices();
     let plan = plan_now::<A>(buffer.datatype, communicator)?;
@@ -101,7 +101,7 @@ fn stage_on_device<A: Abi>(message: &Message<A>, way: Way, place: Place) -> Stag
     let Some(span) = span_of::<A>(buffer.elements, buffer.datatype) else {
         return refuse::<A, _>(bound, A::CONSTANTS.err_other);
     };
-    let direction = if way == Way::Sent { Direction::Send } else { Direction::Receive };
+    let direction = if kind == MessageKind::Sent { Direction::Send } else { Direction::Receive };
     let form = form_of(known, &span, direction);
     if form == Form::Passed || span.bytes == 0 {
         return Ok(None);
@@ -120,8 +120,8 @@ fn stage_on_device<A: Abi>(message: &Message<A>, way: Way, place: Place) -> Stag
         moved,
         block,
         given,
-        filled: way != Way::Sent && (form == Form::Raw || way == Way::ReceivedUncounted),
-        uncounted: way == Way::ReceivedUncounted,
+        filled: kind != MessageKind::Sent && (form == Form::Raw || kind == MessageKind::ReceivedUncounted),
+        uncounted: kind == MessageKind::ReceivedUncounted,
         gap: false,
         receive_type: None,
         bound,
@@ -140,7 +140,7 @@ enum BesideCuda<A: Abi> {
 }
 
 #[cold]
-fn stage_beside_cuda<A: Abi>(message: &Message<A>, way: Way) -> Result<BesideCuda<A>, Refused> {
+fn stage_beside_cuda<A: Abi>(message: &Message<A>, kind: MessageKind) -> Result<BesideCuda<A>, Refused> {
     let Buffer { memory, datatype, .. } = message.buffer;
     if !is_ready::<A>() {
         return Ok(BesideCuda::Decided(None));
@@ -148,19 +148,19 @@ fn stage_beside_cuda<A: Abi>(message: &Message<A>, way: Way) -> Result<BesideCud
     let Some((is, known)) = recall::<A, _>(datatype, |known| (known.is, known.plan.clone())) else {
         return Ok(BesideCuda::Decided(None));
     };
-    let derived = known.as_deref().and_then(Known::derived).is_some();
+    let derived = known.as_deref().and_then(DecodedType::derived).is_some();
     if takes_devices() && is != Knowledge::NotDecoded && !derived {
         return Ok(BesideCuda::Decided(None));
     }
     let place = place_of(offset(memory, true_lb_of::<A>(datatype, known.as_deref())));
     if place.is_device() {
-        return stage_on_device(message, way, place).map(BesideCuda::Decided);
+        return stage_on_device(message, kind, place).map(BesideCuda::Decided);
     }
     // Elements at absolute addresses may lie on GPUs, while others of them lie on the host: dtc looks at all of them.
     if memory.is_null() && place.uses_cuda() {
         let plan = plan_now::<A>(datatype, message.communicator)?;
-        if plan.as_deref().and_then(Known::derived).is_some() {
-            return stage_on_device(message, way, Place::SEVERAL).map(BesideCuda::Decided);
+        if plan.as_deref().and_then(DecodedType::derived).is_some() {
+            return stage_on_device(message, kind, Place::MIXED).map(BesideCuda::Decided);
         }
     }
     Ok(BesideCuda::OfHost)
@@ -172,7 +172,7 @@ pub fn is_left<A: Abi>(message: &Message<A>) -> bool {
     let Message { buffer, peer, communicator, of } = *message;
     let handles = A::handles();
     let nothing = buffer.elements <= 0 || peer == A::CONSTANTS.proc_null;
-    if nothing || communicator == handles.comm_null || buffer.datatype == handles.datatype_null || is_aside() {
+    if nothing || communicator == handles.comm_null || buffer.datatype == handles.datatype_null || passes_through() {
         return true;
     }
     if place_of(buffer.memory).uses_cuda() {
@@ -183,25 +183,25 @@ pub fn is_left<A: Abi>(message: &Message<A>) -> bool {
 }
 
 /// Takes staging memory for a message; none if the MPI shall move it.
-fn stage<A: Abi>(message: &Message<A>, way: Way) -> Staging<A> {
+fn stage<A: Abi>(message: &Message<A>, kind: MessageKind) -> Staging<A> {
     let Message { buffer, peer, communicator, of } = *message;
     let handles = A::handles();
     let nothing = buffer.elements <= 0 || peer == A::CONSTANTS.proc_null;
-    if nothing || communicator == handles.comm_null || buffer.datatype == handles.datatype_null || is_aside() {
+    if nothing || communicator == handles.comm_null || buffer.datatype == handles.datatype_null || passes_through() {
         return Ok(None);
     }
     let place = place_of(buffer.memory);
     if place.uses_cuda()
-        && let BesideCuda::Decided(staged) = stage_beside_cuda(message, way)?
+        && let BesideCuda::Decided(staged) = stage_beside_cuda(message, kind)?
     {
         return Ok(staged);
     }
-    if way == Way::ReceivedUncounted {
+    if kind == MessageKind::ReceivedUncounted {
         return Ok(None);
     }
     let plan = plan_of_use::<A>(buffer.elements, buffer.datatype, Purpose::alone(of), communicator)?;
     let Some(plan) = plan.filter(|plan| plan.derived().is_some() && plan.is_at(buffer.memory)) else { return Ok(None) };
-    if way == Way::Sent && !sends_packed(&plan) {
+    if kind == MessageKind::Sent && !sends_packed(&plan) {
         return Ok(None);
     }
     let fits = |bytes: &i64| *bytes <= LARGEST_MESSAGE && plan.served(of).hold(*bytes);
@@ -226,7 +226,7 @@ fn stage<A: Abi>(message: &Message<A>, way: Way) -> Staging<A> {
 ///
 /// The MPI does not accept the datatype, or must not be given the elements.
 pub fn stage_sent<A: Abi>(message: &Message<A>) -> Staging<A> {
-    stage(message, Way::Sent)
+    stage(message, MessageKind::Sent)
 }
 
 /// The same, and packs them.
@@ -255,13 +255,13 @@ fn stage_and_pack<A: Abi>(message: &Message<A>) -> Staging<A> {
 ///
 /// See [`stage_sent`].
 #[inline]
-pub fn stage_received<A: Abi>(message: &Message<A>, way: Way) -> Staging<A> {
-    if is_left(message) { Ok(None) } else { stage_to_receive(message, way) }
+pub fn stage_received<A: Abi>(message: &Message<A>, kind: MessageKind) -> Staging<A> {
+    if is_left(message) { Ok(None) } else { stage_to_receive(message, kind) }
 }
 
 #[inline(never)]
-fn stage_to_receive<A: Abi>(message: &Message<A>, way: Way) -> Staging<A> {
-    let Some(mut staged) = stage(message, way)? else { return Ok(None) };
+fn stage_to_receive<A: Abi>(message: &Message<A>, kind: MessageKind) -> Staging<A> {
+    let Some(mut staged) = stage(message, kind)? else { return Ok(None) };
     if !staged.receive_with_gap() {
         return refuse::<A, _>(staged.bound, A::CONSTANTS.err_no_mem);
     }

@@ -47,7 +47,7 @@ const PAGE: usize = 4096;
 const SIZES: usize = (LARGEST_KEPT_OF_CUDA - SMALLEST + 1) as usize;
 
 /// A piece of staging memory.
-struct Block {
+struct StagingBlock {
     memory: *mut c_void,
     kind: i32,
     device: i32,
@@ -58,7 +58,7 @@ struct Block {
     allocation: *mut dtc_memory,
 }
 
-impl Drop for Block {
+impl Drop for StagingBlock {
     fn drop(&mut self) {
         // SAFETY: allocated by `allocate`, by the one or the other.
         unsafe {
@@ -72,7 +72,7 @@ impl Drop for Block {
 }
 
 /// Blocks of one size.
-type Shelf = [AtomicPtr<Block>; KEPT];
+type Shelf = [AtomicPtr<StagingBlock>; KEPT];
 
 /// Memory of one kind.
 struct Pool {
@@ -98,7 +98,7 @@ fn shelf(pool: usize, power: u32) -> Option<&'static Shelf> {
     POOL.get(pool).filter(|_| power <= largest)?.shelves.get(power.checked_sub(SMALLEST)? as usize)
 }
 
-fn allocate(pool: usize, power: u32, device: i32) -> Option<Box<Block>> {
+fn allocate(pool: usize, power: u32, device: i32) -> Option<Box<StagingBlock>> {
     let kind = match pool {
         HOST => DTC_MEMORY_HOST,
         PINNED => DTC_MEMORY_PINNED,
@@ -115,7 +115,7 @@ fn allocate(pool: usize, power: u32, device: i32) -> Option<Box<Block>> {
             dtc::dtc_memory_allocate(engine, kind, device, bytes as i64, &mut memory, &mut allocation) == DTC_OK
         }
     };
-    let block = Block { memory, kind, device, pool, power, allocation };
+    let block = StagingBlock { memory, kind, device, pool, power, allocation };
     // What was not allocated is not freed.
     if !made {
         std::mem::forget(block);
@@ -134,7 +134,7 @@ fn lend(size: i64) -> bool {
 }
 
 /// Staging memory, until it is dropped.
-pub struct BlockRef(NonNull<Block>);
+pub struct BlockRef(NonNull<StagingBlock>);
 
 // SAFETY: memory that any thread may use and give back.
 unsafe impl Send for BlockRef {}
@@ -155,7 +155,7 @@ impl BlockRef {
         self.block().device
     }
 
-    fn block(&self) -> &Block {
+    fn block(&self) -> &StagingBlock {
         // SAFETY: made by `allocate`, and this value's.
         unsafe { self.0.as_ref() }
     }
@@ -170,7 +170,7 @@ pub fn take(pool: usize, device: i32, bytes: i64) -> Option<BlockRef> {
     if pool == HOST && !lend(size) {
         return None;
     }
-    let take = |place: &AtomicPtr<Block>| {
+    let take = |place: &AtomicPtr<StagingBlock>| {
         if place.load(Ordering::Relaxed).is_null() { null_mut() } else { place.swap(null_mut(), Ordering::Acquire) }
     };
     let kept = shelf(pool, power).into_iter().flatten().map(take).find(|block| !block.is_null());
@@ -185,14 +185,14 @@ pub fn take(pool: usize, device: i32, bytes: i64) -> Option<BlockRef> {
         LENT.fetch_sub(size, Ordering::Relaxed);
     }
     if block.is_some() {
-        report::did();
+        report::record_work();
     }
     block.map(BlockRef)
 }
 
 impl Drop for BlockRef {
     fn drop(&mut self) {
-        let Block { pool, power, .. } = *self.block();
+        let StagingBlock { pool, power, .. } = *self.block();
         let size = 1 << power;
         let most = if pool == HOST { MOST_KEPT } else { MOST_KEPT_OF_CUDA };
         if pool == HOST {
@@ -200,7 +200,7 @@ impl Drop for BlockRef {
         }
         if let (Some(shelf), Some(of)) = (shelf(pool, power), POOL.get(pool)) {
             if of.kept.fetch_add(size, Ordering::Relaxed) + size <= most {
-                let put = |place: &AtomicPtr<Block>| {
+                let put = |place: &AtomicPtr<StagingBlock>| {
                     let block = self.0.as_ptr();
                     place.compare_exchange(null_mut(), block, Ordering::Release, Ordering::Relaxed).is_ok()
                 };

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const WAITING: u8 = 0;
 const STARTING: u8 = 1;
 const READY: u8 = 2;
-const ASIDE: u8 = 3;
+const PASS_THROUGH: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(WAITING);
 
@@ -25,8 +25,8 @@ pub fn on_begin(begin: fn() -> bool) {
 
 /// Whether all calls are left to the MPI: it packs or receives other bytes, or ends.
 #[inline]
-pub fn is_aside() -> bool {
-    STATE.load(Ordering::Acquire) == ASIDE
+pub fn passes_through() -> bool {
+    STATE.load(Ordering::Acquire) == PASS_THROUGH
 }
 
 /// Whether calls are handled.
@@ -62,13 +62,13 @@ fn start<A: Abi>() -> bool {
     }
     let works = BEGIN.get().is_some_and(|begin| begin());
     if !works {
-        say("steps aside", "the MPI packs or receives other bytes than dtc");
+        say("leaves all calls to the MPI", "the MPI packs or receives other bytes than dtc");
     }
-    STATE.store(if works { READY } else { ASIDE }, Ordering::Release);
+    STATE.store(if works { READY } else { PASS_THROUGH }, Ordering::Release);
     works
 }
 
 /// Leaves all calls to the MPI; whether any was handled before.
 pub fn end() -> bool {
-    STATE.swap(ASIDE, Ordering::AcqRel) == READY
+    STATE.swap(PASS_THROUGH, Ordering::AcqRel) == READY
 }

@@ -1,6 +1,6 @@
 //! Types as the engine knows them. MPICH gives no commit event, so they are made when a type has been packed often enough.
 
-use crate::known::{Known, Recipe};
+use crate::known::{CacheEntry, Recipe};
 use crate::library::engine;
 use crate::memory;
 use crate::status::Status;
@@ -37,14 +37,14 @@ impl Type {
             return child.committed().ok().cloned();
         }
         let recipe = Recipe::of(self);
-        if let Some(Known::Committed(known)) = recipe.as_ref().and_then(Recipe::find) {
+        if let Some(CacheEntry::Committed(known)) = recipe.as_ref().and_then(Recipe::find) {
             return Some(known);
         }
         let committed = engine().commit(&describe(&self.ordered()).ok()??);
         // Its first calls are behind it, so the canonical form is made now.
         committed.plan();
         if let Some(recipe) = recipe {
-            recipe.keep(Known::Committed(committed.clone()));
+            recipe.keep(CacheEntry::Committed(committed.clone()));
         }
         Some(committed)
     }

@@ -1,12 +1,12 @@
 //! Types as they were made, for their first packs: a layout straight from the tree, without the compiler.
 
-use crate::known::{Known, Recipe};
+use crate::known::{CacheEntry, Recipe};
 use crate::memory;
 use crate::status::Status;
 use crate::types::{Form, Shared, Type};
 use dtc_compiler::layout::{Edge, Layout};
 use dtc_compiler::lower::{Child, Lowering};
-use dtc_runtime::{Described, is_recording};
+use dtc_runtime::{UncommittedPlan, is_recording};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Type {
     /// # Errors
     ///
     /// There is no memory.
-    pub(crate) fn described(&self) -> Result<Option<&Described>, Status> {
+    pub(crate) fn described(&self) -> Result<Option<&UncommittedPlan>, Status> {
         if let Some(known) = self.described.get() {
             return Ok(Some(known));
         }
@@ -35,16 +35,16 @@ impl Type {
         Ok(self.describe())
     }
 
-    fn describe(&self) -> Option<&Described> {
+    fn describe(&self) -> Option<&UncommittedPlan> {
         let recipe = Recipe::of(self);
         let described = match recipe.as_ref().and_then(Recipe::find) {
-            Some(Known::Committed(committed)) => {
+            Some(CacheEntry::Committed(committed)) => {
                 self.committed.get_or_init(|| Box::new(Some(committed)));
                 return None;
             }
-            Some(Known::Described(described)) => described,
+            Some(CacheEntry::Described(described)) => described,
             None => {
-                let described = Arc::new(Described::new(self.layout()?));
+                let described = Arc::new(UncommittedPlan::new(self.layout()?));
                 if let Some(recipe) = recipe {
                     recipe.offer(&described);
                 }

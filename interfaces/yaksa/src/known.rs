@@ -6,7 +6,7 @@
 #![expect(clippy::disallowed_types, reason = "locks are only tried")]
 
 use crate::types::{Form, Type};
-use dtc_runtime::{Committed, Described};
+use dtc_runtime::{Committed, UncommittedPlan};
 use smallvec::{SmallVec, smallvec};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
@@ -26,9 +26,9 @@ pub(crate) struct Recipe {
 
 /// What is known of the types that were made in one way.
 #[derive(Clone)]
-pub(crate) enum Known {
+pub(crate) enum CacheEntry {
     /// They were packed a few times.
-    Described(Arc<Described>),
+    Described(Arc<UncommittedPlan>),
     /// They were packed often.
     Committed(Committed),
 }
@@ -36,7 +36,7 @@ pub(crate) enum Known {
 struct Slot {
     words: [i64; WORDS],
     length: usize,
-    known: Option<Known>,
+    known: Option<CacheEntry>,
 }
 
 impl Slot {
@@ -51,7 +51,7 @@ static HELD: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
 
 /// The hash of the last recipe that was asked for and not kept. A description is kept when its recipe comes again: the memory of
 /// those that never do is used again at once.
-static ASKED: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
+static REQUESTED: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
 
 impl Recipe {
     /// How a type was made; nothing if that takes too many words.
@@ -107,7 +107,7 @@ impl Recipe {
     }
 
     /// What is known of types that are made in this way. A slot that another thread has is as good as empty.
-    pub(crate) fn find(&self) -> Option<Known> {
+    pub(crate) fn find(&self) -> Option<CacheEntry> {
         // The lock orders what is found; the hashes only say whether to look.
         if HELD[self.slot()].load(Ordering::Relaxed) != self.hash {
             return None;
@@ -121,14 +121,14 @@ impl Recipe {
     }
 
     /// Keeps a description, if one was offered for the recipe before.
-    pub(crate) fn offer(&self, described: &Arc<Described>) {
-        if ASKED[self.slot()].swap(self.hash, Ordering::Relaxed) == self.hash {
-            self.keep(Known::Described(described.clone()));
+    pub(crate) fn offer(&self, described: &Arc<UncommittedPlan>) {
+        if REQUESTED[self.slot()].swap(self.hash, Ordering::Relaxed) == self.hash {
+            self.keep(CacheEntry::Described(described.clone()));
         }
     }
 
     /// Keeps what is known, in the place of what was known of this or another type.
-    pub(crate) fn keep(&self, known: Known) {
+    pub(crate) fn keep(&self, known: CacheEntry) {
         let old = match KNOWN[self.slot()].try_lock() {
             Ok(mut slot) => {
                 slot.words[..self.words.len()].copy_from_slice(&self.words);
@@ -176,10 +176,10 @@ mod tests {
         assert!(recipe.find().is_none());
         let second = made();
         let described = second.described().unwrap().unwrap();
-        assert!(matches!(recipe.find(), Some(Known::Described(found)) if std::ptr::eq(&*found, described)));
+        assert!(matches!(recipe.find(), Some(CacheEntry::Described(found)) if std::ptr::eq(&*found, described)));
         assert!(std::ptr::eq(made().described().unwrap().unwrap(), described));
         let first = made().committed().unwrap().type_hash();
-        assert!(matches!(recipe.find(), Some(Known::Committed(found)) if found.type_hash() == first));
+        assert!(matches!(recipe.find(), Some(CacheEntry::Committed(found)) if found.type_hash() == first));
         assert!(made().described().unwrap().is_none());
         assert_eq!(made().committed().unwrap().type_hash(), first);
     }

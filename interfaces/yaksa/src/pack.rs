@@ -179,7 +179,7 @@ impl Call<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`Call::start`], until the stream has come past it; `stream` is a stream of the device on which the sides lie.
+    /// As for [`Call::start`], until the stream has passed it; `stream` is a stream of the device on which the sides lie.
     pub(crate) unsafe fn enqueue<const PACK: bool>(&self, stream: *mut c_void) -> Result<u64, Status> {
         let range = self.exact::<PACK>()?;
         if range.length() == 0 {

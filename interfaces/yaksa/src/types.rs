@@ -3,7 +3,7 @@
 use crate::builtin::{BUILTINS, Builtin};
 use crate::segmented::Segmented;
 use crate::shape::Shape;
-use dtc_runtime::{Committed, Described};
+use dtc_runtime::{Committed, UncommittedPlan};
 use once_cell::race::OnceBox;
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -20,7 +20,7 @@ pub(crate) struct Type {
     /// The type as the engine knows it, once it has been packed often enough; nothing if it refused the type.
     pub(crate) committed: OnceBox<Option<Committed>>,
     /// The type as it was made, for its first packs.
-    pub(crate) described: OnceBox<Arc<Described>>,
+    pub(crate) described: OnceBox<Arc<UncommittedPlan>>,
     pub(crate) shape: Shape,
     pub(crate) form: Form,
     /// For I/O vectors, from the first on.

@@ -116,17 +116,17 @@ impl DeviceInfo {
 /// ```
 #[derive(Clone)]
 pub struct Device {
-    shared: Arc<Shared>,
+    shared: Arc<OpenDevice>,
 }
 
-struct Shared {
+struct OpenDevice {
     driver: &'static Driver,
     handle: c_int,
     context: ContextHandle,
     info: DeviceInfo,
 }
 
-impl Drop for Shared {
+impl Drop for OpenDevice {
     fn drop(&mut self) {
         if fork::DRIVER.check().is_ok() {
             // SAFETY: `Device::get` retained the context once, and every object created on it holds a clone of this
@@ -209,7 +209,7 @@ impl Device {
         let mut context = ContextHandle::NULL;
         // SAFETY: `context` is a live handle to fill, and `handle` is a device that `cuDeviceGet` returned.
         unsafe { driver.primary_context_retain(&mut context, handle)? };
-        Ok(Device { shared: Arc::new(Shared { driver, handle, context, info }) })
+        Ok(Device { shared: Arc::new(OpenDevice { driver, handle, context, info }) })
     }
 
     /// Its properties.

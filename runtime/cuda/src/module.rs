@@ -15,7 +15,7 @@ const LOG_BYTES: usize = 16 << 10;
 /// functions.
 #[derive(Clone)]
 pub struct Module {
-    shared: Arc<Shared>,
+    shared: Arc<LoadedModule>,
 }
 
 impl fmt::Debug for Module {
@@ -24,12 +24,12 @@ impl fmt::Debug for Module {
     }
 }
 
-struct Shared {
+struct LoadedModule {
     device: Device,
     handle: ModuleHandle,
 }
 
-impl Drop for Shared {
+impl Drop for LoadedModule {
     fn drop(&mut self) {
         if let Ok(_scope) = self.device.scope_outside_capture() {
             // SAFETY: `load` loaded the module once, and every function holds this value.
@@ -65,7 +65,7 @@ impl Module {
             )
         };
         match code {
-            SUCCESS => Ok(Module { shared: Arc::new(Shared { device: device.clone(), handle }) }),
+            SUCCESS => Ok(Module { shared: Arc::new(LoadedModule { device: device.clone(), handle }) }),
             INVALID_IMAGE | NO_BINARY_FOR_GPU | INVALID_PTX | UNSUPPORTED_PTX_VERSION => {
                 let log = CStr::from_bytes_until_nul(&log).map_or_else(|_| "".into(), CStr::to_string_lossy);
                 let log = log.trim_end().to_owned();

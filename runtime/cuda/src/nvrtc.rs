@@ -35,7 +35,7 @@ type Program = *mut c_void;
 type SizeOf = unsafe extern "C" fn(Program, *mut usize) -> c_int;
 type TextOf = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
 
-struct Functions {
+struct NvrtcFunctions {
     version: unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int,
     architecture_count: unsafe extern "C" fn(*mut c_int) -> c_int,
     architectures: unsafe extern "C" fn(*mut c_int) -> c_int,
@@ -65,7 +65,7 @@ struct Functions {
 /// }
 /// ```
 pub struct Nvrtc {
-    functions: Functions,
+    functions: NvrtcFunctions,
     version: Version,
     architectures: Vec<u32>,
     path: Option<PathBuf>,
@@ -264,7 +264,7 @@ impl Nvrtc {
         let mut library = Library::open(&KIND, search::nvrtc(driver))?;
         // SAFETY: the types are those of the declarations in `nvrtc.h`.
         let functions = unsafe {
-            Functions {
+            NvrtcFunctions {
                 version: library.symbol("nvrtcVersion")?,
                 architecture_count: library.symbol("nvrtcGetNumSupportedArchs")?,
                 architectures: library.symbol("nvrtcGetSupportedArchs")?,

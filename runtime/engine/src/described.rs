@@ -35,7 +35,7 @@ const CALL: u64 = 250;
 /// assert_eq!((moved, &packed), (Some(4), b"abef"));
 /// # Ok::<(), dtc_runtime::TextError>(())
 /// ```
-pub struct Described {
+pub struct UncommittedPlan {
     layout: Layout,
     shape: Shape,
     /// Made at the first call in memory of the host: on a device the layout alone is needed.
@@ -51,20 +51,23 @@ struct OnHost {
     element: u64,
 }
 
-impl fmt::Debug for Described {
+impl fmt::Debug for UncommittedPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Described").field("layout", &self.layout).field("spent", &self.spent).finish_non_exhaustive()
+        f.debug_struct("UncommittedPlan")
+            .field("layout", &self.layout)
+            .field("spent", &self.spent)
+            .finish_non_exhaustive()
     }
 }
 
-impl Described {
+impl UncommittedPlan {
     /// Prepares a layout as it is.
     ///
-    /// See [`Described`] for an example.
-    pub fn new(layout: Layout) -> Described {
+    /// See [`UncommittedPlan`] for an example.
+    pub fn new(layout: Layout) -> UncommittedPlan {
         let (true_lb, true_ub) = (layout.true_lb(), layout.true_ub());
         let shape = Shape { size: layout.size(), extent: layout.extent(), true_lb, true_ub };
-        Described { layout, shape, on_host: OnceBox::new(), spent: AtomicU64::new(0) }
+        UncommittedPlan { layout, shape, on_host: OnceBox::new(), spent: AtomicU64::new(0) }
     }
 
     /// Makes what calls in memory of the host need.
@@ -117,7 +120,7 @@ impl Described {
 
     /// # Safety
     ///
-    /// As for [`Described::run`], for the part of the range that there is.
+    /// As for [`UncommittedPlan::run`], for the part of the range that there is.
     unsafe fn admitted<const PACK: bool>(&self, addresses: Addresses, range: Range) -> Option<usize> {
         let range = range.within(range.count().wrapping_mul(self.shape.size));
         let length = range.length();
@@ -138,17 +141,17 @@ impl Described {
     ///
     /// Clauses 1 to 4 of the contract of [`Transfer`](crate::Transfer).
     ///
-    /// See [`Described`] for an example.
+    /// See [`UncommittedPlan`] for an example.
     pub unsafe fn pack(&self, memory: *const u8, range: Range, packed: *mut u8) -> Option<usize> {
         // SAFETY: clauses 1 and 2 are what is asked for; `memory` is only read.
         unsafe { self.admitted::<true>(Addresses { memory: memory.cast_mut(), packed }, range) }
     }
 
-    /// Unpacks bytes into elements at any address of the host; the counterpart of [`Described::pack`].
+    /// Unpacks bytes into elements at any address of the host; the counterpart of [`UncommittedPlan::pack`].
     ///
     /// # Safety
     ///
-    /// As for [`Described::pack`].
+    /// As for [`UncommittedPlan::pack`].
     ///
     /// ```
     /// use dtc_runtime::layout::Layout;

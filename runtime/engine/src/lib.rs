@@ -92,7 +92,7 @@ pub use builder::EngineBuilder;
 pub use bundle::{BundleWriter, REVISION};
 pub use bytemuck;
 pub use committed::Committed;
-pub use described::Described;
+pub use described::UncommittedPlan;
 pub use device::{GenericCode, Gpu, TransferModel};
 pub use dtc_compiler::plan::Direction;
 pub use dtc_compiler::{Pipeline, TextError, codegen, datatype, layout, operation, plan};

@@ -36,11 +36,11 @@ fn check(committed: &dtc_runtime::Committed, count: u64) {
 #[test]
 fn neighbouring_columns_are_moved_for_any_count() {
     let engine = Engine::builder().policy(Policy::Eager).background_thread(false).build();
-    for (leaf, bytes) in [(Predefined::SHORT, 2), (Predefined::FLOAT, 4), (Predefined::DOUBLE, 8)] {
+    for (element, bytes) in [(Predefined::SHORT, 2), (Predefined::FLOAT, 4), (Predefined::DOUBLE, 8)] {
         for rows in [2, 3, 8, 16] {
             let mut types = TypeBuilder::new();
-            let leaf = types.named(leaf);
-            let column = types.hvector(rows, 1, 150 * bytes, leaf).unwrap();
+            let element = types.named(element);
+            let column = types.hvector(rows, 1, 150 * bytes, element).unwrap();
             let column = types.resized(0, bytes, column).unwrap();
             let committed = engine.commit(&types.finish(column).unwrap());
             assert_eq!(committed.tier(), Tier::Specialised);

@@ -13,9 +13,9 @@ use dtc_runtime::plan::gpu::DeviceCopy;
 use dtc_runtime::plan::{Plan, Target};
 use dtc_runtime::store::{Config, Finding, Store};
 use dtc_runtime::{
-    BundleWriter, Committed, Described, Direction, Elements, Endpoint, Engine, Gpu, PackError, PersistentBatch,
-    Pipeline, Policy, Range, Record, RecordError, Records, Request, TextError, Tier, Transfer, TransferCase,
-    TransferError, TransferModel,
+    BundleWriter, Committed, Direction, Elements, Endpoint, Engine, Gpu, PackError, PersistentBatch, Pipeline, Policy,
+    Range, Record, RecordError, Records, Request, TextError, Tier, Transfer, TransferCase, TransferError,
+    TransferModel, UncommittedPlan,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ pub fn stages(committed: &Committed) -> (Pipeline, &Layout, &Plan, TypeHash, Tie
 }
 
 /// A layout that is moved as it is.
-pub fn as_described(layout: &Layout) -> Described {
-    Described::new(layout.clone())
+pub fn as_described(layout: &Layout) -> UncommittedPlan {
+    UncommittedPlan::new(layout.clone())
 }
 
 /// An engine for a processor.

@@ -120,7 +120,7 @@ impl Fragment {
     pub fn new(layout: &Layout, count: u64, first: u64, bytes: u64) -> Fragment {
         let size = layout.size();
         let end = first + bytes;
-        assert!(end <= size * count, "packed bytes {first}..{end} of {} asked for", size * count);
+        assert!(end <= size * count, "packed bytes {first}..{end} of {} requested for", size * count);
         let mut pieces: Vec<(i64, u64)> = Vec::new();
         let elements = if bytes == 0 { 0..0 } else { first / size..end.div_ceil(size) };
         for element in elements {

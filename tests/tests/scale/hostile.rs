@@ -52,9 +52,9 @@ fn lists(count: i64, hostile: bool) -> Vec<Vec<i64>> {
 
 fn layout_of(lists: &[Vec<i64>]) -> Layout {
     let mut builder = LayoutBuilder::new();
-    let leaf = builder.intern(Node::Dense { count: 1, kind: Kind::F64 }).unwrap();
+    let element = builder.intern(Node::Dense { count: 1, kind: Kind::F64 }).unwrap();
     let list = |list: &Vec<i64>| {
-        let node = Node::Indexed { offsets: list[..].into(), child: Edge { offset: 0, node: leaf } };
+        let node = Node::Indexed { offsets: list[..].into(), child: Edge { offset: 0, node: element } };
         Edge { offset: 0, node: builder.intern(node).unwrap() }
     };
     let parts = lists.iter().map(list).collect();
@@ -139,9 +139,9 @@ const PLAIN: Level = |types, below, _, number| {
 /// Several towers of levels, side by side.
 fn towers(level: Level, towers: i64, levels: i64) -> Datatype {
     let mut types = TypeBuilder::new();
-    let leaf = types.named(Predefined::DOUBLE_INT);
+    let element = types.named(Predefined::DOUBLE_INT);
     let tower = |tower: i64| {
-        let (mut before, mut below) = (leaf, leaf);
+        let (mut before, mut below) = (element, element);
         for number in 0..levels {
             (before, below) = (below, level(&mut types, below, before, 1 + tower * levels + number));
             below = types.resized(0, 1 << 44, below).unwrap();

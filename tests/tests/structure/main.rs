@@ -7,8 +7,10 @@ mod family;
 mod folders;
 mod includes;
 mod modules;
+mod names;
 mod outside;
 mod picture;
+mod words;
 mod workspace;
 
 use std::path::Path;

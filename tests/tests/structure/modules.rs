@@ -1,7 +1,7 @@
 //! The modules of a crate as its sources declare them, and the file in which a path is defined.
 
 use proc_macro2::{TokenStream, TokenTree};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
@@ -84,6 +84,18 @@ impl Crate {
             here = next;
         }
         Some(here)
+    }
+
+    /// The types and traits by their names, each with the files that define one. Constants have no small letters.
+    pub fn types(&self) -> BTreeMap<&str, BTreeSet<&Path>> {
+        let mut types: BTreeMap<&str, BTreeSet<&Path>> = BTreeMap::new();
+        for module in &self.modules {
+            let is_type = |name: &str| name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
+            for name in module.defined.keys().filter(|name| is_type(name)) {
+                types.entry(name).or_default().insert(&self.files[module.file]);
+            }
+        }
+        types
     }
 
     /// The names from the root to a module, or to the one in whose file it is written.

@@ -1,7 +1,7 @@
 //! How long committing a type takes, alone, and with everything that a commit may leave to later calls: canonical form, hash and plan.
 //! What a type costs that is packed once is measured by `bench/first_pack.c`.
 
-use super::contest::{AGAIN, Contest, Settings};
+use super::comparison::{AGAIN, Comparison, Settings};
 use super::peers::Peers;
 use crate::timing::{median, repetitions, sample};
 use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds};
@@ -92,16 +92,16 @@ pub fn commits(
     extent: Extent,
     peers: &mut Peers,
     settings: &Settings,
-) -> Contest {
-    let mut contest = rounds(recipe, datatype, extent, peers, settings, &|_| true);
+) -> Comparison {
+    let mut comparison = rounds(recipe, datatype, extent, peers, settings, &|_| true);
     // With a plan, which MPIs do not make, it is always far slower.
     let sparing = settings.sparing.filter(|_| extent == Extent::Call);
-    if let Some(peer) = sparing.and_then(|sparing| contest.doubtful(sparing.doubtful)) {
+    if let Some(peer) = sparing.and_then(|sparing| comparison.doubtful(sparing.doubtful)) {
         let longer = Settings { rounds: settings.rounds * AGAIN, ..*settings };
         let again = rounds(recipe, datatype, extent, peers, &longer, &|kind| kind == peer);
-        contest.again = Some(again.times);
+        comparison.again = Some(again.times);
     }
-    contest
+    comparison
 }
 
 fn rounds(
@@ -111,7 +111,7 @@ fn rounds(
     peers: &mut Peers,
     settings: &Settings,
     meant: &dyn Fn(&str) -> bool,
-) -> Contest {
+) -> Comparison {
     let known = settings.sparing.is_none().then(Engine::new);
     let held = known.as_ref().map(|engine| (engine, committed(engine, datatype)));
     let again = || {
@@ -128,16 +128,16 @@ fn rounds(
     let others: f64 = speeds.iter().map(|(_, speed)| (commits(*speed) + 1.0) * speed).sum();
     let number = settings.rounds_of(others + first_commits as f64 * slow);
     let names = ["dtc"].into_iter().chain(known.as_ref().map(|_| "dtc_known"));
-    let mut contest = Contest::of_names(names.chain(speeds.iter().map(|(kind, _)| *kind)));
+    let mut comparison = Comparison::of_names(names.chain(speeds.iter().map(|(kind, _)| *kind)));
     for _ in 0..number {
         let first: Vec<f64> = (0..first_commits).map(|_| first_commit(recipe, extent)).collect();
-        contest.record("dtc", Some(median(&first)));
-        contest.record("dtc_known", calls.map(|calls| sample(calls, again)));
+        comparison.record("dtc", Some(median(&first)));
+        comparison.record("dtc_known", calls.map(|calls| sample(calls, again)));
         for &(kind, speed) in &speeds {
             let asked = peers.those(|peer| peer.kind == kind, |peer| peer.time("commit", commits(speed) as u64));
-            contest.record(kind, asked.first().map(|(_, time)| *time));
+            comparison.record(kind, asked.first().map(|(_, time)| *time));
         }
     }
-    contest.retain_complete();
-    contest
+    comparison.retain_complete();
+    comparison
 }

@@ -1,6 +1,6 @@
 //! The figures of a run on the CPU as JSON.
 
-use super::contest::Contest;
+use super::comparison::Comparison;
 use super::measure::Measured;
 use super::table::{LOST, Summary, summaries};
 use super::{Arguments, Results};
@@ -52,31 +52,31 @@ fn case(measured: &Measured) -> Value {
         "packed_bytes": measured.packed_bytes,
         "lines": measured.lines,
         "tier": measured.tier,
-        "pack": contest(&measured.pack),
-        "unpack": contest(&measured.unpack),
-        "commit": contest(&measured.commit),
-        "bare_commit": contest(&measured.bare_commit),
+        "pack": comparison(&measured.pack),
+        "unpack": comparison(&measured.unpack),
+        "commit": comparison(&measured.commit),
+        "bare_commit": comparison(&measured.bare_commit),
         "kernel_ready_ns": measured.kernel_ready,
         "notes": measured.notes,
         "mismatches": measured.mismatches,
     })
 }
 
-fn contest(contest: &Contest) -> Value {
+fn comparison(comparison: &Comparison) -> Value {
     let medians: Map<String, Value> =
-        contest.times.iter().map(|times| (times.name.to_owned(), times.median().into())).collect();
+        comparison.times.iter().map(|times| (times.name.to_owned(), times.median().into())).collect();
     let rounds: Map<String, Value> =
-        contest.times.iter().map(|times| (times.name.to_owned(), times.samples.clone().into())).collect();
+        comparison.times.iter().map(|times| (times.name.to_owned(), times.samples.clone().into())).collect();
     json!({
         "medians": medians,
-        "peer_over_dtc": contest.peer_ratio(),
-        "least_peer_over_dtc": contest.undisturbed().map(|found| found.ratio()),
-        "measured_again": contest.again.is_some(),
-        "mpi_over_dtc": contest.mpi_ratio(),
-        "memcpy_over_dtc": contest.memcpy_ratio(),
-        "limit_over_dtc": contest.limit_ratio(),
-        "loop_over_dtc": contest.loop_ratio(),
-        "spread": contest.of("dtc").map(|times| spread(&times.samples)),
+        "peer_over_dtc": comparison.peer_ratio(),
+        "least_peer_over_dtc": comparison.undisturbed().map(|found| found.ratio()),
+        "measured_again": comparison.again.is_some(),
+        "mpi_over_dtc": comparison.mpi_ratio(),
+        "memcpy_over_dtc": comparison.memcpy_ratio(),
+        "limit_over_dtc": comparison.limit_ratio(),
+        "loop_over_dtc": comparison.loop_ratio(),
+        "spread": comparison.of("dtc").map(|times| spread(&times.samples)),
         "rounds": rounds,
     })
 }

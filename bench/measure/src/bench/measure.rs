@@ -1,11 +1,11 @@
-//! One type, all contestants: checks, then interleaved rounds.
+//! One type, all peers: checks, then interleaved rounds.
 //!
 //! dtc is called through its safe interface, as a program would: the default engine, the kernel ready. All move bytes
 //! between the same two buffers: the loops in this process, MPIs in processes that map the same pages.
 
 use super::case::Case;
 use super::commit::{Extent, Recipe, commits, kernel_ready};
-use super::contest::{AGAIN, Contest, Settings};
+use super::comparison::{AGAIN, Comparison, Settings};
 use super::hand_loop::{HandLoop, Transfer};
 use super::loops::{Compiled, LOOPS};
 use super::peer::Peer;
@@ -43,13 +43,13 @@ pub struct Measured {
     /// Which code of dtc was measured.
     pub tier: String,
     /// Packing.
-    pub pack: Contest,
+    pub pack: Comparison,
     /// Unpacking.
-    pub unpack: Contest,
+    pub unpack: Comparison,
     /// Building, committing and freeing, with all that dtc leaves to later calls. `dtc` knows no equal type; `dtc_known` does.
-    pub commit: Contest,
+    pub commit: Comparison,
     /// The same without what is left to later calls; empty unless the measurement is a sparing one.
-    pub bare_commit: Contest,
+    pub bare_commit: Comparison,
     /// Time from the description to the specialised kernel, in nanoseconds; 0 where it was not wanted.
     pub kernel_ready: f64,
     /// Peers that gave up.
@@ -232,7 +232,7 @@ pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Sett
     let lines = touched.map(|touched| touched.granules);
     // Half is read and half written.
     let limit = lines.filter(|_| settings.sparing.is_none()).map(|lines| (lines * LINE + bytes as u64) / 2);
-    let (mut pack, mut unpack) = (Contest::default(), Contest::default());
+    let (mut pack, mut unpack) = (Comparison::default(), Comparison::default());
     let mut mismatches = Vec::new();
     let mut notes: Vec<String> = packing.remark(case.count).into_iter().collect();
     for number in 0..settings.starts {
@@ -270,7 +270,7 @@ pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Sett
             }
             agree(&mut own, peers, true, &packed_bytes, &packed_bytes, &mut mismatches, name);
         }
-        pack.join(contest(&mut own, peers, true, settings, number).map_err(failed)?);
+        pack.join(comparison(&mut own, peers, true, settings, number).map_err(failed)?);
 
         own.origin = unpacking.origin;
         if unpacking.origin != packing.origin {
@@ -289,11 +289,11 @@ pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Sett
             let right = memory.to_vec();
             agree(&mut own, peers, false, &right, &packed_bytes, &mut mismatches, name);
         }
-        unpack.join(contest(&mut own, peers, false, settings, number).map_err(failed)?);
+        unpack.join(comparison(&mut own, peers, false, settings, number).map_err(failed)?);
     }
     // Who has left the race has no figure.
-    for contest in [&mut pack, &mut unpack] {
-        contest.retain_complete();
+    for comparison in [&mut pack, &mut unpack] {
+        comparison.retain_complete();
     }
 
     let recipe = Recipe::of(&case.datatype);
@@ -301,7 +301,7 @@ pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Sett
     let commit = commit_of(Extent::Plan);
     let (bare_commit, wanted) = match settings.sparing {
         Some(_) => (commit_of(Extent::Call), 0),
-        None => (Contest::default(), settings.rounds),
+        None => (Comparison::default(), settings.rounds),
     };
     let kernel_ready = median(&(0..wanted).map(|_| kernel_ready(&recipe)).collect::<Vec<_>>());
     notes.append(&mut peers.notes);
@@ -338,16 +338,22 @@ fn agree(
     mismatches.extend(wrong.map(|(kind, wrong)| format!("{name}: {kind} {what}, {wrong}")));
 }
 
-/// One direction: all contestants, and those again whose ratio is doubtful.
-fn contest(own: &mut Own, peers: &mut Peers, pack: bool, settings: &Settings, start: usize) -> Result<Contest, String> {
-    let mut contest = rounds(own, peers, pack, settings, &|_| true, start)?;
-    let Some(sparing) = &settings.sparing else { return Ok(contest) };
-    if let Some(peer) = contest.doubtful(sparing.doubtful) {
+/// One direction: all peers, and those again whose ratio is doubtful.
+fn comparison(
+    own: &mut Own,
+    peers: &mut Peers,
+    pack: bool,
+    settings: &Settings,
+    start: usize,
+) -> Result<Comparison, String> {
+    let mut comparison = rounds(own, peers, pack, settings, &|_| true, start)?;
+    let Some(sparing) = &settings.sparing else { return Ok(comparison) };
+    if let Some(peer) = comparison.doubtful(sparing.doubtful) {
         let longer = Settings { rounds: settings.rounds * AGAIN, ..*settings };
         let again = rounds(own, peers, pack, &longer, &|name| name == "dtc" || name == peer, start + 1)?;
-        contest.again = Some(again.times);
+        comparison.again = Some(again.times);
     }
-    Ok(contest)
+    Ok(comparison)
 }
 
 /// Interleaved rounds: everyone who is meant once a round.
@@ -358,7 +364,7 @@ fn rounds(
     settings: &Settings,
     meant: &dyn Fn(&str) -> bool,
     start: usize,
-) -> Result<Contest, String> {
+) -> Result<Comparison, String> {
     let what = if pack { "pack" } else { "unpack" };
     let mut speeds: Vec<(&'static str, f64)> = Vec::new();
     let names: Vec<&'static str> = own.names().into_iter().filter(|name| meant(name)).collect();
@@ -372,7 +378,7 @@ fn rounds(
     // One more call than is timed.
     let round: f64 = speeds.iter().map(|(_, speed)| (calls(*speed) + 1.0) * speed).sum();
     let number = settings.rounds_of(round);
-    let mut contest = Contest::of_names(speeds.iter().map(|(name, _)| *name));
+    let mut comparison = Comparison::of_names(speeds.iter().map(|(name, _)| *name));
     let mut order = speeds;
     let mut random = SmallRng::seed_from_u64(SEED.wrapping_add(start as u64));
     for _ in 0..number {
@@ -383,12 +389,12 @@ fn rounds(
             let time = if names.contains(&name) {
                 Some(own.sample(name, pack, calls)?)
             } else {
-                let asked = peers.those(|peer| peer.kind == name, |peer| peer.time(what, calls));
-                asked.first().map(|(_, time)| *time)
+                let times = peers.those(|peer| peer.kind == name, |peer| peer.time(what, calls));
+                times.first().map(|(_, time)| *time)
             };
-            contest.record(name, time);
+            comparison.record(name, time);
         }
     }
-    contest.retain_complete();
-    Ok(contest)
+    comparison.retain_complete();
+    Ok(comparison)
 }

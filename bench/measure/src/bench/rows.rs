@@ -1,19 +1,15 @@
 //! The figures of each type, printed as soon as it is measured. An interrupted command has printed those of the types before.
 
-use super::contest::Contest;
+use super::comparison::Comparison;
 use super::measure::{LINE, Measured};
-use super::table::Style;
+use super::table::{DIRECTIONS, Ratio, Style};
 use crate::failure::Failure;
 use crate::report;
 use crate::timing::spread;
 use std::io::{self, Write};
 
-type Pick = fn(&Measured) -> &Contest;
-const DIRECTIONS: [(&str, Pick); 2] = [("pack", |result| &result.pack), ("unpack", |result| &result.unpack)];
-
-type Ratio = (&'static str, fn(&Contest) -> Option<f64>);
-const RATIOS: [Ratio; 3] =
-    [("limit", Contest::limit_ratio), ("memcpy", Contest::memcpy_ratio), ("loop", Contest::loop_ratio)];
+const RATIOS: [(&str, Ratio); 3] =
+    [("limit", Comparison::limit_ratio), ("memcpy", Comparison::memcpy_ratio), ("loop", Comparison::loop_ratio)];
 
 /// Prints what goes before all types.
 pub fn begin(style: Style, out: &mut dyn Write) -> io::Result<()> {
@@ -63,12 +59,12 @@ pub fn row(result: &Measured, style: Style, out: &mut dyn Write) -> Result<(), F
 }
 
 /// Time of a transfer, by how much the median is above the fastest round, and packed bytes in this time.
-fn speed(contest: &Contest, bytes: u64) -> [String; 3] {
-    let Some(times) = contest.of("dtc") else { return ["-", "-", "-"].map(str::to_owned) };
+fn speed(comparison: &Comparison, bytes: u64) -> [String; 3] {
+    let Some(times) = comparison.of("dtc") else { return ["-", "-", "-"].map(str::to_owned) };
     let rate = bytes as f64 / times.median().max(0.01);
     [report::time(times.median()), format!("{:.0} %", spread(&times.samples) * 100.0), format!("{rate:.2}")]
 }
 
-fn ratio_of(contest: &Contest, ratio: fn(&Contest) -> Option<f64>) -> String {
-    ratio(contest).map_or_else(|| "   -".to_owned(), |ratio| format!("{ratio:>4.2}"))
+fn ratio_of(comparison: &Comparison, ratio: fn(&Comparison) -> Option<f64>) -> String {
+    ratio(comparison).map_or_else(|| "   -".to_owned(), |ratio| format!("{ratio:>4.2}"))
 }

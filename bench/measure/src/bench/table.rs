@@ -1,6 +1,6 @@
 //! Tables and the summary.
 
-use super::contest::Contest;
+use super::comparison::Comparison;
 use super::measure::Measured;
 use crate::failure::Failure;
 use crate::report;
@@ -16,19 +16,19 @@ pub fn print(results: &[Measured], peers: bool, style: Style, out: &mut dyn Writ
     let ratio = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
     legend(results, out)?;
     if peers {
-        for (direction, contest) in DIRECTIONS {
+        for (direction, comparison) in DIRECTIONS {
             writeln!(out, "\n{direction}: the loop is the faster of -O3 and -O2; ratios: above 1, dtc is faster")?;
             let mut table = styled(&["type", "dtc", "loop", "mpich", "openmpi", "x fastest", "x MPI"], style);
             for result in results {
-                let contest = contest(result);
+                let comparison = comparison(result);
                 table.add_row([
                     result.name.clone(),
-                    time_of(contest, "dtc"),
-                    contest.hand_loop().map_or_else(|| "-".to_owned(), |times| report::time(times.median())),
-                    time_of(contest, "mpich"),
-                    time_of(contest, "openmpi"),
-                    ratio(contest.peer_ratio()),
-                    ratio(contest.mpi_ratio()),
+                    time_of(comparison, "dtc"),
+                    comparison.hand_loop().map_or_else(|| "-".to_owned(), |times| report::time(times.median())),
+                    time_of(comparison, "mpich"),
+                    time_of(comparison, "openmpi"),
+                    ratio(comparison.peer_ratio()),
+                    ratio(comparison.mpi_ratio()),
                 ]);
             }
             writeln!(out, "{table}")?;
@@ -53,11 +53,15 @@ pub fn print(results: &[Measured], peers: bool, style: Style, out: &mut dyn Writ
     Ok(())
 }
 
-type Pick = fn(&Measured) -> &Contest;
-const DIRECTIONS: [(&str, Pick); 2] = [("pack", |result| &result.pack), ("unpack", |result| &result.unpack)];
+/// The comparison of a direction.
+pub(super) type Pick = fn(&Measured) -> &Comparison;
+/// Both directions.
+pub(super) const DIRECTIONS: [(&str, Pick); 2] = [("pack", |result| &result.pack), ("unpack", |result| &result.unpack)];
 
-type Ratio = fn(&Contest) -> Option<f64>;
-const RATIOS: [(&str, Ratio); 2] = [("x fastest peer", Contest::peer_ratio), ("x better MPI", Contest::mpi_ratio)];
+/// A ratio of two times of a comparison.
+pub(super) type Ratio = fn(&Comparison) -> Option<f64>;
+const RATIOS: [(&str, Ratio); 2] =
+    [("x fastest peer", Comparison::peer_ratio), ("x better MPI", Comparison::mpi_ratio)];
 
 /// How tables are drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,11 +85,12 @@ fn legend(results: &[Measured], out: &mut dyn Write) -> Result<(), Failure> {
     ] {
         writeln!(out, "{line}")?;
     }
-    let contests = results.iter().flat_map(|result| [&result.pack, &result.unpack]);
-    let contests: Vec<f64> = contests.filter_map(|contest| Some(spread(&contest.of("dtc")?.samples))).collect();
-    let noisy = contests.iter().filter(|spread| **spread > NOISY).count();
+    let comparisons = results.iter().flat_map(|result| [&result.pack, &result.unpack]);
+    let comparisons: Vec<f64> =
+        comparisons.filter_map(|comparison| Some(spread(&comparison.of("dtc")?.samples))).collect();
+    let noisy = comparisons.iter().filter(|spread| **spread > NOISY).count();
     if noisy > 0 {
-        let (all, limit) = (contests.len(), NOISY * 100.0);
+        let (all, limit) = (comparisons.len(), NOISY * 100.0);
         writeln!(
             out,
             "warning: the machine is busy: {noisy} of {all} figures have a spread above {limit:.0} %; measure again"
@@ -112,8 +117,8 @@ fn styled(header: &[&str], style: Style) -> Table {
     table
 }
 
-fn time_of(contest: &Contest, name: &str) -> String {
-    contest.of(name).map_or_else(|| "-".to_owned(), |times| report::time(times.median()))
+fn time_of(comparison: &Comparison, name: &str) -> String {
+    comparison.of(name).map_or_else(|| "-".to_owned(), |times| report::time(times.median()))
 }
 
 /// How much faster dtc was than peers, over the cases that have both.

@@ -1,6 +1,6 @@
 //! The demo in the memory of the host: checks, then the race with memcpy, the hand-written loop and the MPIs.
 
-use super::contest::{Buffers, Contest};
+use super::comparison::{Buffers, Comparison};
 use super::findings::{POISON, Report, call_failed};
 use super::peers::DemoPeers;
 use super::verdict::{self, Race};
@@ -89,13 +89,13 @@ fn check_and_measure(
     if total == 0 {
         return Ok(());
     }
-    let mut contest = Contest { tiers, peers, placement, buffers, other: PageAligned::new(bytes) };
-    contest.check_peers(&verifier);
-    let races: Vec<Race> = [true, false].into_iter().map(|pack| contest.race(pack)).collect();
+    let mut comparison = Comparison { tiers, peers, placement, buffers, other: PageAligned::new(bytes) };
+    comparison.check_peers(&verifier);
+    let races: Vec<Race> = [true, false].into_iter().map(|pack| comparison.race(pack)).collect();
     writeln!(report.details, "speed, one thread: time, rate, multiple of memcpy's speed, spread")?;
     verdict::table(&races, total as f64, "memcpy", &mut report.details)?;
     (report.races, report.total) = (races, total);
-    report.peers.append(&mut contest.peers.who);
+    report.peers.append(&mut comparison.peers.who);
     Ok(())
 }
 

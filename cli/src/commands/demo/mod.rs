@@ -2,7 +2,7 @@
 //!
 //! The verdict comes first, in three lines; --verbose shows what it rests on.
 
-mod contest;
+mod comparison;
 mod cpu;
 mod findings;
 mod gpu;
@@ -32,15 +32,15 @@ pub struct Arguments {
     #[arg(value_name = "TYPE.json")]
     file: Option<PathBuf>,
     /// Where the data lies
-    #[arg(long, value_enum, default_value_t = Backend::Auto)]
-    backend: Backend,
+    #[arg(long, value_enum, default_value_t = DemoBackend::Auto)]
+    backend: DemoBackend,
     /// Shows layouts, passes, plan and times, too
     #[arg(long, short)]
     verbose: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Backend {
+enum DemoBackend {
     /// In the memory of a GPU if there is one, else of the host
     Auto,
     /// In the memory of the host
@@ -75,13 +75,13 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// The first GPU, if it is wanted and there.
-fn open_gpu(backend: Backend, engine: &Engine, out: &mut dyn Write) -> Result<Option<Gpu>, Failure> {
-    if backend == Backend::Cpu {
+fn open_gpu(backend: DemoBackend, engine: &Engine, out: &mut dyn Write) -> Result<Option<Gpu>, Failure> {
+    if backend == DemoBackend::Cpu {
         return Ok(None);
     }
     match engine.gpu(0) {
         Ok(gpu) => Ok(Some(gpu)),
-        Err(error) if backend == Backend::Cuda => Err(error.into()),
+        Err(error) if backend == DemoBackend::Cuda => Err(error.into()),
         Err(error) if error.is_absence() => Ok(None),
         Err(error) => {
             labelled("gpu", &format!("none is used: {error}"), out)?;

@@ -46,7 +46,7 @@ pub fn rewritten(pipeline: &Pipeline) -> String {
     format!("{before} layout nodes became {after} by {rewrites} rewrites")
 }
 
-/// One direction of the race: the nanoseconds of each contestant, round by round.
+/// One direction of the race: the nanoseconds of each peer, round by round.
 pub struct Race {
     /// What was done: `pack` or `unpack`.
     pub direction: &'static str,
@@ -84,7 +84,7 @@ impl Race {
         format!("{} GB/s: {}", rate(bytes as f64 / self.own()), ratios.join(", "))
     }
 
-    /// The largest spread of a contestant.
+    /// The largest spread of a peer.
     fn spread(&self) -> f64 {
         self.samples.iter().map(|(_, samples)| spread(samples)).fold(0.0, f64::max)
     }

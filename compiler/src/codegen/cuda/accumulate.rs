@@ -1,6 +1,6 @@
 //! Kernels that unpack with an operation.
 
-use super::template::{CodegenError, render};
+use super::template::{TemplateError, render};
 use crate::operation::{Element, Operation, Reduction};
 use minijinja::context;
 
@@ -28,7 +28,7 @@ pub(super) fn library() -> String {
 }
 
 /// The generic kernel, behind the interpreter.
-pub(super) fn generic() -> Result<String, CodegenError> {
+pub(super) fn generic() -> Result<String, TemplateError> {
     let threads = GENERIC_ACCUMULATE_THREADS;
     let body = render("accumulate_elements", &context! { threads })?;
     let entry = GENERIC_ACCUMULATE_ENTRY;

@@ -5,7 +5,7 @@
 //! the memory of the device.
 
 use super::kernel::{Kernels, POOL, Program, header};
-use super::template::{CodegenError, render};
+use super::template::{TemplateError, render};
 use crate::plan::gpu::{Call, GpuPlan, Variant};
 use minijinja::context;
 use std::fmt::Write;
@@ -117,10 +117,10 @@ pub struct BatchProgram {
 /// assert_eq!(program.kinds, [0, 0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn batch(asked: &[(&GpuPlan, Variant)]) -> Result<BatchProgram, CodegenError> {
+pub fn batch(requested: &[(&GpuPlan, Variant)]) -> Result<BatchProgram, TemplateError> {
     let mut known: Vec<(&GpuPlan, Variant)> = Vec::new();
-    let mut kinds = Vec::with_capacity(asked.len());
-    for &(plan, variant) in asked {
+    let mut kinds = Vec::with_capacity(requested.len());
+    for &(plan, variant) in requested {
         let equals =
             |&(other, its): &(&GpuPlan, Variant)| its == variant && other.layout().equals_without_origin(plan.layout());
         // Few kinds, most of which differ in the variant or in the first nodes.
@@ -152,12 +152,12 @@ pub fn batch(asked: &[(&GpuPlan, Variant)]) -> Result<BatchProgram, CodegenError
 }
 
 /// The types of a batch's parameters.
-pub(super) fn items() -> Result<String, CodegenError> {
+pub(super) fn items() -> Result<String, TemplateError> {
     render("batch", &context! { inline_items => BATCH_INLINE }).map(|text| format!("\n{text}\n"))
 }
 
 /// The kernel whose kinds are the namespaces of these names.
-pub(super) fn entry(name: &str, kinds: &[String]) -> Result<String, CodegenError> {
+pub(super) fn entry(name: &str, kinds: &[String]) -> Result<String, TemplateError> {
     let text = render("batch_entry", &context! { entry => name, kinds, threads => BATCH_THREADS })?;
     Ok(format!("\n{text}\n"))
 }

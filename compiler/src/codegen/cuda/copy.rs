@@ -3,7 +3,7 @@
 use super::kernel::{Program, header};
 use super::place::Places;
 use super::tables::Tables;
-use super::template::{CodegenError, render};
+use super::template::{TemplateError, render};
 use crate::plan::gpu::{CopyFamily, CopyVariant, GpuPlan, word_type};
 use minijinja::context;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ pub const GENERIC_COPY: CopyVariant = CopyVariant { family: CopyFamily::Bytes, w
 /// The last parameter of the kernels. Element 0 of the target takes the place of the packed bytes among those before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Target {
+pub struct CopyTarget {
     /// The lowest displacement of a byte of the elements of the source.
     pub low: i64,
     /// One past the highest.
@@ -54,7 +54,7 @@ pub struct Target {
 /// assert!(cuda::copy(&plan, &plan, &variant)?.source.contains("dtc_copy(u8 *memory"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn copy(source: &GpuPlan, target: &GpuPlan, variant: &CopyVariant) -> Result<Program, CodegenError> {
+pub fn copy(source: &GpuPlan, target: &GpuPlan, variant: &CopyVariant) -> Result<Program, TemplateError> {
     let mut tables = Tables::default();
     let mut text = header("A copy", &[source, target]);
     text.push_str(dtc_templates::PRELUDE);
@@ -85,7 +85,7 @@ pub fn copy(source: &GpuPlan, target: &GpuPlan, variant: &CopyVariant) -> Result
 }
 
 /// The generic kernel, behind the interpreter.
-pub(super) fn generic() -> Result<String, CodegenError> {
+pub(super) fn generic() -> Result<String, TemplateError> {
     let mut text = format!("{}\n", dtc_templates::COPY_TARGET);
     for (name, program, tables) in [(SOURCE, "source_program", "tables"), (TARGET, "program", "call.tables")] {
         let _ = write!(
@@ -100,7 +100,7 @@ pub(super) fn generic() -> Result<String, CodegenError> {
 }
 
 /// A namespace with what a block does, and the kernel.
-fn kernel(namespace: &str, entry: &str, variant: &CopyVariant, context: &str) -> Result<String, CodegenError> {
+fn kernel(namespace: &str, entry: &str, variant: &CopyVariant, context: &str) -> Result<String, TemplateError> {
     let threads = variant.threads();
     let body = match variant.family {
         CopyFamily::Words { word, shape, cut } => {

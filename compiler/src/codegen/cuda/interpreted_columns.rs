@@ -1,7 +1,7 @@
 //! The generic kernels for arrays of records that are packed field by field, and what they read in place of an interpreter's program.
 
 use super::division::{half, magic};
-use super::template::{CodegenError, render};
+use super::template::{TemplateError, render};
 use crate::plan::Direction;
 use crate::plan::gpu::{Column, Columns, SM_90, Variant};
 use minijinja::context;
@@ -17,7 +17,7 @@ const COLUMN: usize = 2;
 pub(super) const NUMBERS: usize = HEAD + COLUMN * Columns::MOST;
 
 /// A namespace with what a block does, and the kernel of that name. Its last parameter has `length` numbers.
-pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant, length: usize) -> Result<String, CodegenError> {
+pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant, length: usize) -> Result<String, TemplateError> {
     let Variant { direction, .. } = *variant;
     let threads = variant.threads();
     let tuning = &SM_90.columns;

@@ -2,7 +2,7 @@
 
 use super::division::half;
 use super::tables::append;
-use super::template::{CodegenError, render};
+use super::template::{TemplateError, render};
 use crate::plan::Direction;
 use crate::plan::gpu::{Call, Fields, SM_90, Variant, alignment};
 use minijinja::context;
@@ -17,7 +17,7 @@ const LANES: u64 = 32;
 pub(super) const NUMBERS: usize = 8;
 
 /// A namespace with what a block does, and the kernel of that name.
-pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant) -> Result<String, CodegenError> {
+pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant) -> Result<String, TemplateError> {
     let threads = variant.threads();
     // The packed bytes may begin inside a line of 16 bytes. `padded` leaves a word free after every 32.
     let bytes = Fields::most_tile_bytes(&SM_90.fields) + 16;

@@ -2,7 +2,7 @@
 
 use super::division::half;
 use super::tables::append;
-use super::template::{CodegenError, render};
+use super::template::{TemplateError, render};
 use crate::plan::Direction;
 use crate::plan::gpu::{Call, Groups, SM_90, Variant, alignment};
 use minijinja::context;
@@ -20,7 +20,7 @@ const PACKED: u32 = Groups::GENERIC_PACKED;
 const WIDEST_PART: u32 = 4;
 
 /// A namespace with what a block does, and the kernel of that name.
-pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant) -> Result<String, CodegenError> {
+pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant) -> Result<String, TemplateError> {
     let threads = variant.threads();
     let values = context! {
         pack => variant.direction == Direction::Pack,

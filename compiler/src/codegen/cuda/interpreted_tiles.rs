@@ -1,7 +1,7 @@
 //! The generic kernels for transposing layouts, and what they read beside an interpreter's program.
 
 use super::division::half;
-use super::template::{CodegenError, render};
+use super::template::{TemplateError, render};
 use crate::plan::Direction;
 use crate::plan::gpu::{Call, Tiles, Variant, word_type};
 use minijinja::context;
@@ -10,7 +10,7 @@ use minijinja::context;
 pub(super) const NUMBERS: usize = 11;
 
 /// A namespace with what a block does, and the kernel of that name.
-pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant) -> Result<String, CodegenError> {
+pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant) -> Result<String, TemplateError> {
     let threads = variant.threads();
     let words = [1, 2, 4, 8, 16].map(|word| (word, word_type(word)));
     let pack = variant.direction == Direction::Pack;

@@ -8,7 +8,7 @@ use super::accumulate;
 use super::batch::{self, BATCH_THREADS, GENERIC_BATCH_ENTRY};
 use super::copy;
 use super::program::{INLINE_NODES, LENGTH};
-use super::template::{CodegenError, render};
+use super::template::{TemplateError, render};
 use super::{interpreted_columns, interpreted_fields, interpreted_groups, interpreted_tiles};
 use crate::plan::Direction;
 use crate::plan::gpu::{Call, Family, Generic, GpuPlan, SM_90, Variant, WordsKernel, word_type};
@@ -128,7 +128,7 @@ impl GenericKernel {
 /// assert!(source.contains("dtc_generic_pack_bytes"));
 /// # Ok::<(), dtc_compiler::codegen::cuda::CodegenError>(())
 /// ```
-pub fn generic_source() -> Result<String, CodegenError> {
+pub fn generic_source() -> Result<String, TemplateError> {
     let mut source = String::from("// Generic kernels by dtc, for every layout.\n\n");
     let parts = [
         dtc_templates::PRELUDE,
@@ -185,7 +185,7 @@ fn interpreting(
     call: &str,
     program: &str,
     kernel: &str,
-) -> Result<String, CodegenError> {
+) -> Result<String, TemplateError> {
     let (name, word, unroll) = match variant.family {
         Family::Words(WordsKernel { word, shape, .. }) => ("words", word, shape.unroll),
         Family::Shifted(shifted) if variant.direction == Direction::Pack => {

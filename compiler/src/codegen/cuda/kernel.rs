@@ -3,7 +3,7 @@
 use super::accumulate;
 use super::place::Places;
 use super::tables::{ListName, Tables};
-use super::template::{CodegenError, render};
+use super::template::{TemplateError, render};
 use crate::plan::Direction;
 use crate::plan::gpu::{GpuPlan, KernelText, LibraryPart, Variant, word_type};
 use minijinja::{Value, context};
@@ -37,7 +37,7 @@ pub(super) struct Kernels {
 
 impl Kernels {
     /// Adds a namespace with what a block of a variant does, and the kernel of that name.
-    pub(super) fn add(&mut self, plan: &GpuPlan, variant: &Variant, entry: &str) -> Result<(), CodegenError> {
+    pub(super) fn add(&mut self, plan: &GpuPlan, variant: &Variant, entry: &str) -> Result<(), TemplateError> {
         let namespace = entry.trim_start_matches("dtc_");
         self.write(plan, variant, variant.threads(), (namespace, Some(entry)))
     }
@@ -48,7 +48,7 @@ impl Kernels {
         plan: &GpuPlan,
         variant: &Variant,
         item: (&str, u32),
-    ) -> Result<(), CodegenError> {
+    ) -> Result<(), TemplateError> {
         let (namespace, threads) = item;
         self.tables.next_type();
         self.write(plan, variant, threads, (namespace, None))
@@ -61,9 +61,9 @@ impl Kernels {
         variant: &Variant,
         threads: u32,
         (namespace, entry): (&str, Option<&str>),
-    ) -> Result<(), CodegenError> {
+    ) -> Result<(), TemplateError> {
         let (instance, family) = (plan.instance(variant, threads), variant.family.kernel());
-        let missing = || CodegenError(format!("{variant}: the plan has none"));
+        let missing = || TemplateError(format!("{variant}: the plan has none"));
         let KernelText { template, word, functions, lists, values, library, resident_blocks } =
             family.text(&instance).ok_or_else(missing)?;
         let (shared, prefetched) = (family.shared_bytes(&instance), family.prefetches(&instance));

@@ -1,6 +1,6 @@
 //! Kernels that match messages to receives.
 
-use super::template::{CodegenError, render};
+use super::template::{TemplateError, render};
 use crate::matching::{Semantics, Wildcards};
 use dtc_templates::{MATCHING_HEADER, PRELUDE};
 use minijinja::{Value, context};
@@ -84,7 +84,7 @@ pub struct MatchingProgram {
 /// assert!(program.source.contains("dtc_match(u8 *queues"));
 /// # Ok::<(), cuda::CodegenError>(())
 /// ```
-pub fn matching(semantics: Semantics, checked: bool, longest: u32) -> Result<MatchingProgram, CodegenError> {
+pub fn matching(semantics: Semantics, checked: bool, longest: u32) -> Result<MatchingProgram, TemplateError> {
     let threads = if longest <= SHORT { FEW_THREADS } else { THREADS };
     let build = if checked { ", checked" } else { "" };
     let mut source = format!("// Message matching: {semantics}{build}.\n{PRELUDE}");
@@ -110,7 +110,7 @@ pub fn matching(semantics: Semantics, checked: bool, longest: u32) -> Result<Mat
 /// assert!(program.source.contains("dtc_serve(u8 *queues"));
 /// # Ok::<(), cuda::CodegenError>(())
 /// ```
-pub fn matching_service(semantics: Semantics) -> Result<MatchingProgram, CodegenError> {
+pub fn matching_service(semantics: Semantics) -> Result<MatchingProgram, TemplateError> {
     let mut source = format!("// A matching service: {semantics}.\n{PRELUDE}\n{MATCHING_HEADER}");
     for part in parts(semantics, THREADS).into_iter().chain(["matching_near", "matching_body", "matching_serve"]) {
         source = source + "\n" + &render(part, &values(semantics, false, true, THREADS))? + "\n";

@@ -26,14 +26,14 @@ pub use accumulate::{GENERIC_ACCUMULATE_ENTRY, GENERIC_ACCUMULATE_THREADS};
 pub use batch::{
     BATCH_ENTRY, BATCH_INLINE, BATCH_KINDS, BATCH_THREADS, Batch, BatchProgram, GENERIC_BATCH_ENTRY, Item, batch,
 };
-pub use copy::{COPY_ENTRY, GENERIC_COPY, GENERIC_COPY_ENTRY, Target, copy};
+pub use copy::{COPY_ENTRY, CopyTarget, GENERIC_COPY, GENERIC_COPY_ENTRY, copy};
 pub use interpreter::{GENERIC_KERNELS, GenericKernel, generic_batch, generic_source};
 pub use program::{Interpreted, InterpreterProgram, Parameter};
 
 pub use dtc_templates::MATCHING_HEADER;
 pub use kernel::Program;
 pub use matching::{MATCH_ENTRY, MatchingProgram, POSTED_AT_ONCE, SERVICE_ENTRIES, matching, matching_service};
-pub use template::CodegenError;
+pub use template::TemplateError;
 pub use whole::{WholeEntry, WholeProgram, whole};
 
 use crate::plan::Direction;
@@ -75,7 +75,7 @@ pub fn entry(variant: &Variant) -> &'static str {
 /// assert!(program.source.contains("dtc_pack(u8 *memory"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn program(plan: &GpuPlan, variants: &[Variant]) -> Result<Program, CodegenError> {
+pub fn program(plan: &GpuPlan, variants: &[Variant]) -> Result<Program, TemplateError> {
     let mut kernels = Kernels::default();
     for variant in variants {
         kernels.add(plan, variant, entry(variant))?;

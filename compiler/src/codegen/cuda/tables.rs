@@ -2,7 +2,7 @@
 
 use crate::layout::{NodeId, Run};
 use crate::plan::Direction;
-use crate::plan::gpu::{Family, KernelList, Piece};
+use crate::plan::gpu::{Family, KernelList, ListedPiece};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -93,7 +93,7 @@ impl Tables {
         let (at, _) = self.list(name, |bytes| {
             match list {
                 KernelList::Pieces(pieces) => {
-                    let piece = |&(offset, packed): &Piece| packed << 32 | u64::from(offset as u32);
+                    let piece = |&(offset, packed): &ListedPiece| packed << 32 | u64::from(offset as u32);
                     append(bytes, pieces.iter().map(|entry| piece(entry).to_le_bytes()));
                 }
                 KernelList::Numbers(numbers) => append(bytes, numbers.iter().map(|number| number.to_le_bytes())),

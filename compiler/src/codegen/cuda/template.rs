@@ -7,16 +7,16 @@ use thiserror::Error;
 /// Why there is no text: always a defect of dtc.
 #[derive(Debug, Error)]
 #[error("{0}")]
-pub struct CodegenError(pub(super) String);
+pub struct TemplateError(pub(super) String);
 
-impl From<minijinja::Error> for CodegenError {
-    fn from(error: minijinja::Error) -> CodegenError {
-        CodegenError(format!("template: {error:#}"))
+impl From<minijinja::Error> for TemplateError {
+    fn from(error: minijinja::Error) -> TemplateError {
+        TemplateError(format!("template: {error:#}"))
     }
 }
 
 /// Fills in a template.
-pub(super) fn render(name: &str, values: &Value) -> Result<String, CodegenError> {
+pub(super) fn render(name: &str, values: &Value) -> Result<String, TemplateError> {
     static ENVIRONMENT: OnceBox<Environment<'static>> = OnceBox::new();
     let environment = ENVIRONMENT.get_or_init(|| {
         let mut environment = Environment::new();

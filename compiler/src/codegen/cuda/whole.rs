@@ -1,7 +1,7 @@
 //! Programs for whole elements, for callers that have no plan when they launch.
 
 use super::kernel::{Kernels, header};
-use super::template::CodegenError;
+use super::template::TemplateError;
 use crate::plan::Direction;
 use crate::plan::gpu::{GpuPlan, WholeKernel};
 
@@ -46,7 +46,7 @@ pub struct WholeEntry {
 /// assert!(program.source.contains("dtc_unpack_1("));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn whole(plan: &GpuPlan, alignment: u64) -> Result<Option<WholeProgram>, CodegenError> {
+pub fn whole(plan: &GpuPlan, alignment: u64) -> Result<Option<WholeProgram>, TemplateError> {
     let named = |direction: Direction| {
         let verb = if direction == Direction::Pack { "pack" } else { "unpack" };
         plan.whole(direction, alignment)

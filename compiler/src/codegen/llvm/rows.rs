@@ -6,7 +6,7 @@ use crate::plan::Direction;
 use crate::plan::strategy::{RowsMethod, closed_rows};
 
 /// Rows that lie in one vector of packed bytes, in words that all their offsets and lengths are multiples of.
-struct Group {
+struct VectorGroup {
     lanes: Lanes,
     rows: u64,
     /// Vectors of memory that the rows lie in.
@@ -16,7 +16,7 @@ struct Group {
     in_step: u64,
 }
 
-impl Group {
+impl VectorGroup {
     /// The address of a vector of memory.
     fn vector(&self, function: &mut Function, number: u64, place: &Place) -> String {
         function.offset(&place.memory, (number * self.lanes.count * self.lanes.bytes) as i64)
@@ -148,7 +148,7 @@ impl Emitter<'_> {
         let (groups, _) = function.divided(&before, of_group);
         let word = [8, 4, 2, 1].into_iter().find(|&word| (bytes | step).is_multiple_of(word)).unwrap_or(1);
         let lanes = Lanes { count: width / word, bytes: word };
-        let group = Group { lanes, rows: of_group, vectors, in_row: bytes / word, in_step: step / word };
+        let group = VectorGroup { lanes, rows: of_group, vectors, in_row: bytes / word, in_step: step / word };
         let size = bytes * of_group;
         self.strided(function, &groups, (stride * of_group as i64, size), place, |emitter, function, place| {
             match emitter.direction {
@@ -185,8 +185,8 @@ impl Emitter<'_> {
 }
 
 /// One group of a pack: the words of its rows, from the first two vectors, then one vector after the other.
-fn pack_group(function: &mut Function, group: &Group, place: &Place) {
-    let Group { lanes, rows, vectors, in_row, in_step } = *group;
+fn pack_group(function: &mut Function, group: &VectorGroup, place: &Place) {
+    let VectorGroup { lanes, rows, vectors, in_row, in_step } = *group;
     let words = lanes.count;
     let load = |vector: u64| {
         let at = group.vector(function, vector, place);
@@ -210,8 +210,8 @@ fn pack_group(function: &mut Function, group: &Group, place: &Place) {
 }
 
 /// One group of an unpack: the packed words at their places in each vector of the span, stored under a mask.
-fn unpack_group(function: &mut Function, group: &Group, place: &Place) {
-    let Group { lanes, rows, vectors, in_row, in_step } = *group;
+fn unpack_group(function: &mut Function, group: &VectorGroup, place: &Place) {
+    let VectorGroup { lanes, rows, vectors, in_row, in_step } = *group;
     let packed = function.load(lanes, &place.packed);
     for vector in 0..vectors {
         let source = |lane: u64| {

@@ -1,14 +1,14 @@
 //! The address function: where a packed byte lies in memory.
 
-use super::outline::{Body, Outline, Part, Shape};
-use super::tables::Tables;
+use super::outline::{Body, NodePart, NodeShape, Outline};
+use super::tables::ArrayNames;
 use super::text::{Text, constant, plus, plus_product};
 use crate::layout::NodeId;
 
 /// What the address functions of a language look like.
 pub(super) struct Address<'a> {
     pub(super) outline: &'a Outline,
-    pub(super) tables: &'a Tables,
+    pub(super) tables: &'a ArrayNames,
     /// The type of offsets in memory.
     pub(super) signed: &'static str,
     /// The type of packed positions.
@@ -37,8 +37,8 @@ impl Address<'_> {
         let mut at = At { offset: self.outline.origin(), declared: false };
         // The outermost loop, or the one run, goes on in the next element.
         let continues = match self.outline.shape(root) {
-            Shape::Bytes(bytes) => i128::from(bytes) == i128::from(extent),
-            Shape::Repeat { count, stride, .. } => i128::from(count) * i128::from(stride) == i128::from(extent),
+            NodeShape::Bytes(bytes) => i128::from(bytes) == i128::from(extent),
+            NodeShape::Repeat { count, stride, .. } => i128::from(count) * i128::from(stride) == i128::from(extent),
             _ => false,
         };
         if !continues {
@@ -53,16 +53,16 @@ impl Address<'_> {
         // Loops follow each other, so that only parts nest.
         loop {
             let child = match self.outline.shape(id) {
-                Shape::Empty => return text.line("return 0;"),
-                Shape::Bytes(bytes) => return self.bytes(bytes, at, text),
-                Shape::Parts(parts) => return self.parts(&parts, at, text),
-                Shape::Runs(runs) => return self.runs(id, runs.len(), at, text),
-                Shape::Repeat { stride, child, .. } => {
+                NodeShape::Empty => return text.line("return 0;"),
+                NodeShape::Bytes(bytes) => return self.bytes(bytes, at, text),
+                NodeShape::Parts(parts) => return self.parts(&parts, at, text),
+                NodeShape::Runs(runs) => return self.runs(id, runs.len(), at, text),
+                NodeShape::Repeat { stride, child, .. } => {
                     let copy = self.quotient(child);
                     self.add(&mut at, |place| plus_product(place, &copy, stride), text);
                     child
                 }
-                Shape::Listed { child, .. } => {
+                NodeShape::Listed { child, .. } => {
                     let list = self.tables.name(id);
                     let copy = match self.outline.size(child) {
                         1 => "at".to_owned(),
@@ -142,7 +142,7 @@ impl Address<'_> {
     }
 
     /// Parts, found by halves.
-    fn parts(&self, parts: &[Part], at: At, text: &mut Text) {
+    fn parts(&self, parts: &[NodePart], at: At, text: &mut Text) {
         let Some((first, others)) = parts.split_first() else { return text.line("return 0;") };
         if others.is_empty() {
             let at = at.shifted(first.offset);

@@ -3,9 +3,9 @@
 use super::address::Address;
 use super::loops::Loops;
 use super::names::identifier;
-use super::outline::{Outline, Shape, TooLarge};
+use super::outline::{NodeShape, Outline, TooLarge};
 use super::remark::remark;
-use super::tables::{Tables, Words};
+use super::tables::{ArrayNames, Words};
 use super::text::{Text, plus, plus_product};
 use crate::pipeline::Pipeline;
 use crate::plan::Direction;
@@ -115,7 +115,7 @@ impl File<'_> {
             text.line("_Static_assert(sizeof(ptrdiff_t) >= 8, \"the type needs addresses of 64 bits\");");
             text.empty_line();
         }
-        let tables = Tables::write(outline, name, &WORDS, text);
+        let tables = ArrayNames::write(outline, name, &WORDS, text);
         let prefix = format!("{name}_");
         let address =
             Address { outline, tables: &tables, signed: "ptrdiff_t", index: "size_t", run: true, name: &prefix };
@@ -144,12 +144,12 @@ impl File<'_> {
     fn helper(&self) -> Helper {
         let root = self.outline.root();
         match self.outline.shape(root) {
-            Shape::Bytes(_) | Shape::Empty => Helper::None,
-            Shape::Repeat { count, child, .. } => Helper::Loop { count, bytes: self.outline.size(child) },
-            Shape::Listed { offsets, child } => {
+            NodeShape::Bytes(_) | NodeShape::Empty => Helper::None,
+            NodeShape::Repeat { count, child, .. } => Helper::Loop { count, bytes: self.outline.size(child) },
+            NodeShape::Listed { offsets, child } => {
                 Helper::Loop { count: offsets.len() as u64, bytes: self.outline.size(child) }
             }
-            Shape::Runs(_) | Shape::Parts(_) => Helper::Element,
+            NodeShape::Runs(_) | NodeShape::Parts(_) => Helper::Element,
         }
     }
 

@@ -2,10 +2,10 @@
 
 use super::address::Address;
 use super::names::identifier;
-use super::nest::Nest;
+use super::nest::LoopNest;
 use super::outline::{Outline, TooLarge};
 use super::remark::remark;
-use super::tables::{Tables, Words};
+use super::tables::{ArrayNames, Words};
 use super::text::{Text, constant};
 use crate::pipeline::Pipeline;
 use crate::plan::gpu::Granularity;
@@ -44,7 +44,7 @@ pub fn cuda_header(name: &str, pipeline: &Pipeline) -> Result<String, TooLarge> 
     let layout = outline.layout();
     let mut text = Text::default();
     let first = format!("{name}: device functions that pack and unpack the datatype");
-    let nest = Nest::of(&outline);
+    let nest = LoopNest::of(&outline);
     let contract = CONTRACT.replace("POSITION", if nest.is_some() { POSITION } else { "" });
     text.append(&remark(&first, "cuda-header", pipeline, &outline, &contract));
     let mark = format!("DTC_TYPE_{name}");
@@ -52,7 +52,7 @@ pub fn cuda_header(name: &str, pipeline: &Pipeline) -> Result<String, TooLarge> 
     text.line(format_args!("#ifndef {mark}"));
     text.line(format_args!("#define {mark} 0x{hash}"));
     text.empty_line();
-    let tables = Tables::write(&outline, &name, &WORDS, &mut text);
+    let tables = ArrayNames::write(&outline, &name, &WORDS, &mut text);
     text.open(format_args!("struct {name}"));
     for (kind, what, number) in [
         ("unsigned long long", "size", layout.size() as i64),
@@ -119,7 +119,7 @@ const NOTHING: &str = "    template <typename Index>
     static __device__ __forceinline__ void unpack(void *, const void *, unsigned long long, unsigned long long) {}
 ";
 
-fn functions(address: &Address<'_>, nest: Option<&Nest>, text: &mut Text) {
+fn functions(address: &Address<'_>, nest: Option<&LoopNest>, text: &mut Text) {
     let outline = address.outline;
     let mut function = |name: &str, root: bool, write: &dyn Fn(&mut Text)| {
         text.line("template <typename Index>");

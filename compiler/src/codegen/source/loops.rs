@@ -1,7 +1,7 @@
 //! Loops that pack or unpack a node, in C.
 
-use super::outline::{Body, Outline, Shape};
-use super::tables::Tables;
+use super::outline::{Body, NodeShape, Outline};
+use super::tables::ArrayNames;
 use super::text::{Behind, Text, plus, plus_product};
 use crate::layout::NodeId;
 use crate::plan::Direction;
@@ -12,13 +12,13 @@ const COUNTERS: [&str; 6] = ["i", "j", "k", "l", "m", "n"];
 /// Writes the bodies of functions with the parameters `memory` and `packed`, which point to bytes.
 pub(super) struct Loops<'a> {
     pub(super) outline: &'a Outline,
-    pub(super) tables: &'a Tables,
+    pub(super) tables: &'a ArrayNames,
     pub(super) name: &'a str,
     pub(super) direction: Direction,
 }
 
 /// A function being written.
-struct Writer<'a, 'b> {
+struct FunctionWriter<'a, 'b> {
     loops: &'b Loops<'a>,
     text: &'b mut Text,
     /// Packed bytes that `packed` is behind.
@@ -43,13 +43,13 @@ impl Loops<'_> {
 
     /// Statements that move all of a node.
     pub(super) fn whole(&self, id: NodeId, text: &mut Text) {
-        let mut writer = Writer { loops: self, text, behind: 0, depth: 0 };
+        let mut writer = FunctionWriter { loops: self, text, behind: 0, depth: 0 };
         writer.node(id, "memory", 0);
     }
 
     /// Statements that move iterations `first` to `last` of a loop, which the node is.
     pub(super) fn iterations(&self, id: NodeId, text: &mut Text) {
-        let mut writer = Writer { loops: self, text, behind: 0, depth: 0 };
+        let mut writer = FunctionWriter { loops: self, text, behind: 0, depth: 0 };
         writer.repeated(id, "first", "last", "memory");
     }
 
@@ -62,17 +62,17 @@ impl Loops<'_> {
     }
 }
 
-impl Writer<'_, '_> {
+impl FunctionWriter<'_, '_> {
     /// Moves a node whose first byte is at `base` and an offset.
     fn node(&mut self, id: NodeId, base: &str, offset: i64) {
         let at = plus(base, offset);
         match self.loops.outline.shape(id) {
-            Shape::Empty => {}
-            Shape::Bytes(bytes) => self.bytes(&at, bytes),
-            Shape::Repeat { count, .. } => self.repeated(id, "0", &count.to_string(), &at),
-            Shape::Listed { offsets, .. } => self.repeated(id, "0", &offsets.len().to_string(), &at),
-            Shape::Runs(runs) => self.runs(id, runs.len(), &at),
-            Shape::Parts(parts) => {
+            NodeShape::Empty => {}
+            NodeShape::Bytes(bytes) => self.bytes(&at, bytes),
+            NodeShape::Repeat { count, .. } => self.repeated(id, "0", &count.to_string(), &at),
+            NodeShape::Listed { offsets, .. } => self.repeated(id, "0", &offsets.len().to_string(), &at),
+            NodeShape::Runs(runs) => self.runs(id, runs.len(), &at),
+            NodeShape::Parts(parts) => {
                 for part in parts {
                     self.body(part.body, base, offset.wrapping_add(part.offset));
                 }
@@ -126,8 +126,8 @@ impl Writer<'_, '_> {
     fn repeated(&mut self, id: NodeId, first: &str, last: &str, at: &str) {
         let counter = self.open_loop(first, last);
         let (at, child) = match self.loops.outline.shape(id) {
-            Shape::Repeat { stride, child, .. } => (plus_product(at, counter, stride), child),
-            Shape::Listed { child, .. } => (format!("{at} + {}[{counter}]", self.loops.tables.name(id)), child),
+            NodeShape::Repeat { stride, child, .. } => (plus_product(at, counter, stride), child),
+            NodeShape::Listed { child, .. } => (format!("{at} + {}[{counter}]", self.loops.tables.name(id)), child),
             _ => return,
         };
         self.body(self.loops.outline.body(child), &at, 0);

@@ -1,32 +1,32 @@
 //! The opposite of the address function: which packed byte lies at a place, for types that are loops around one another.
 
-use super::outline::{Outline, Shape};
+use super::outline::{NodeShape, Outline};
 use super::text::Text;
 
 /// Loops from the outside in, the first of them over elements.
-pub(super) struct Nest {
+pub(super) struct LoopNest {
     /// Where the first byte lies, from the address of the type; not negative.
     origin: i64,
     /// Bytes of memory and packed bytes from one iteration to the next.
     loops: Vec<(i64, u64)>,
 }
 
-impl Nest {
+impl LoopNest {
     /// The loops of a type, if no iteration of any reaches into the memory of the next: then quotients tell the iterations apart.
-    pub(super) fn of(outline: &Outline) -> Option<Nest> {
+    pub(super) fn of(outline: &Outline) -> Option<LoopNest> {
         let layout = outline.layout();
         let mut loops = vec![(layout.extent(), layout.size())];
         let mut counts = vec![1];
         let mut id = outline.root();
         let mut span = loop {
             match outline.shape(id) {
-                Shape::Bytes(bytes) => break i64::try_from(bytes).ok()?,
-                Shape::Repeat { count, stride, child } => {
+                NodeShape::Bytes(bytes) => break i64::try_from(bytes).ok()?,
+                NodeShape::Repeat { count, stride, child } => {
                     loops.push((stride, outline.size(child)));
                     counts.push(i64::try_from(count).ok()?);
                     id = child;
                 }
-                Shape::Empty | Shape::Listed { .. } | Shape::Runs(_) | Shape::Parts(_) => return None,
+                NodeShape::Empty | NodeShape::Listed { .. } | NodeShape::Runs(_) | NodeShape::Parts(_) => return None,
             }
         };
         for (&(stride, _), count) in loops.iter().zip(counts).rev() {
@@ -35,7 +35,7 @@ impl Nest {
             }
             span = stride.checked_mul(count - 1)?.checked_add(span)?;
         }
-        (outline.origin() >= 0).then_some(Nest { origin: outline.origin(), loops })
+        (outline.origin() >= 0).then_some(LoopNest { origin: outline.origin(), loops })
     }
 
     /// The function `position`.

@@ -38,7 +38,7 @@ pub(super) struct Outline {
 }
 
 /// What a node is.
-pub(super) enum Shape {
+pub(super) enum NodeShape {
     /// Nothing.
     Empty,
     /// Consecutive bytes.
@@ -50,11 +50,11 @@ pub(super) enum Shape {
     /// A loop over a list of runs: offset and length in bytes.
     Runs(Vec<(i64, u64)>),
     /// One after the other.
-    Parts(Vec<Part>),
+    Parts(Vec<NodePart>),
 }
 
 /// A part of a node.
-pub(super) struct Part {
+pub(super) struct NodePart {
     /// From the first byte of the node to the first of the part, in memory.
     pub(super) offset: i64,
     pub(super) body: Body,
@@ -158,31 +158,35 @@ impl Outline {
     }
 
     /// What a node is.
-    pub(super) fn shape(&self, id: NodeId) -> Shape {
+    pub(super) fn shape(&self, id: NodeId) -> NodeShape {
         match self.layout.node(id) {
-            Node::Dense { count, kind } => Shape::Bytes(count * kind.size()),
+            Node::Dense { count, kind } => NodeShape::Bytes(count * kind.size()),
             Node::Stream { count, stride, child } => {
-                Shape::Repeat { count: *count, stride: *stride, child: child.node }
+                NodeShape::Repeat { count: *count, stride: *stride, child: child.node }
             }
             Node::Indexed { offsets, child } => {
                 let from_first = |offset: &i64| offset.wrapping_sub(offsets[0]);
-                Shape::Listed { offsets: offsets.iter().map(from_first).collect(), child: child.node }
+                NodeShape::Listed { offsets: offsets.iter().map(from_first).collect(), child: child.node }
             }
             Node::Runs { runs, kind } => {
                 let from_first = |offset: i64| offset.wrapping_sub(runs[0].offset);
                 let runs = runs.iter().map(|run| (from_first(run.offset), run.count * kind.size()));
                 if runs.len() > WRITTEN_OUT {
-                    Shape::Runs(runs.collect())
+                    NodeShape::Runs(runs.collect())
                 } else {
-                    Shape::Parts(runs.map(|(offset, bytes)| Part { offset, body: Body::Bytes(bytes) }).collect())
+                    NodeShape::Parts(
+                        runs.map(|(offset, bytes)| NodePart { offset, body: Body::Bytes(bytes) }).collect(),
+                    )
                 }
             }
             Node::Record { parts } => {
                 let parts = || parts.iter().filter(|part| self.size(part.node) > 0);
-                let Some(first) = parts().next().map(|&part| self.first(part)) else { return Shape::Empty };
-                let part =
-                    |&edge: &Edge| Part { offset: self.first(edge).wrapping_sub(first), body: self.body(edge.node) };
-                Shape::Parts(parts().map(part).collect())
+                let Some(first) = parts().next().map(|&part| self.first(part)) else { return NodeShape::Empty };
+                let part = |&edge: &Edge| NodePart {
+                    offset: self.first(edge).wrapping_sub(first),
+                    body: self.body(edge.node),
+                };
+                NodeShape::Parts(parts().map(part).collect())
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Lists as constant arrays.
 
-use super::outline::{Outline, Shape};
+use super::outline::{NodeShape, Outline};
 use super::text::{Text, constant, wrapped};
 use crate::layout::NodeId;
 use std::collections::HashMap;
@@ -18,18 +18,18 @@ pub(super) struct Words {
 }
 
 /// The names of the arrays of a text, by node.
-pub(super) struct Tables {
+pub(super) struct ArrayNames {
     names: HashMap<usize, String>,
 }
 
-impl Tables {
+impl ArrayNames {
     /// Writes every list of an outline once.
-    pub(super) fn write(outline: &Outline, name: &str, words: &Words, text: &mut Text) -> Tables {
+    pub(super) fn write(outline: &Outline, name: &str, words: &Words, text: &mut Text) -> ArrayNames {
         let mut names = HashMap::new();
-        let lists: Vec<(NodeId, Shape)> = outline
+        let lists: Vec<(NodeId, NodeShape)> = outline
             .nodes()
             .map(|id| (id, outline.shape(id)))
-            .filter(|(_, shape)| matches!(shape, Shape::Listed { .. } | Shape::Runs(_)))
+            .filter(|(_, shape)| matches!(shape, NodeShape::Listed { .. } | NodeShape::Runs(_)))
             .collect();
         let number = |place: usize| if lists.len() == 1 { String::new() } else { format!("_{}", place + 1) };
         for (place, (id, shape)) in lists.iter().enumerate() {
@@ -37,7 +37,7 @@ impl Tables {
             names.insert(
                 id.index(),
                 match shape {
-                    Shape::Listed { offsets, .. } => {
+                    NodeShape::Listed { offsets, .. } => {
                         let array = format!("{name}_offsets{number}");
                         let numbers = if narrow(offsets.iter().copied()) { words.narrow } else { words.wide };
                         text.line(format_args!("{} {} {array}[{}] = {{", words.array, numbers[0], offsets.len()));
@@ -46,7 +46,7 @@ impl Tables {
                         text.line("};");
                         array
                     }
-                    Shape::Runs(runs) => {
+                    NodeShape::Runs(runs) => {
                         let array = format!("{name}_runs{number}");
                         let [signed, unsigned] = [0, 1].map(|sign| {
                             let fits = match sign {
@@ -79,7 +79,7 @@ impl Tables {
             );
             text.empty_line();
         }
-        Tables { names }
+        ArrayNames { names }
     }
 
     /// The array of a node.

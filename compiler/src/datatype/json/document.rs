@@ -11,10 +11,10 @@ const LONGEST_MESSAGE: usize = 200;
 /// A parsed document. Values are named by their index; the root is 0.
 pub(super) struct Document<'a> {
     text: &'a str,
-    entries: Vec<Entry<'a>>,
+    entries: Vec<Member<'a>>,
 }
 
-struct Entry<'a> {
+struct Member<'a> {
     value: Value<'a>,
     /// Byte offset of the value in the text.
     start: usize,
@@ -64,7 +64,7 @@ impl<'a> Document<'a> {
                 Some(Ok(JsonEvent::EndArray | JsonEvent::EndObject)) => {
                     let after = document.entries.len();
                     if let Some(container) = open.pop() {
-                        let container: &mut Entry = &mut document.entries[container];
+                        let container: &mut Member = &mut document.entries[container];
                         container.after = after;
                     }
                     continue;
@@ -92,7 +92,7 @@ impl<'a> Document<'a> {
             if matches!(value, Value::List | Value::Integers(_) | Value::Object) {
                 open.push(index);
             }
-            document.entries.push(Entry { value, start, after: index + 1 });
+            document.entries.push(Member { value, start, after: index + 1 });
         }
     }
 

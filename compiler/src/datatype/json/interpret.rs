@@ -293,10 +293,10 @@ struct Trees<'d> {
     by_name: HashMap<&'d str, usize>,
     /// Of each tree, its nodes, parents before children; the first is its root.
     ranges: Vec<Range<usize>>,
-    nodes: Vec<Node>,
+    nodes: Vec<TreeNode>,
 }
 
-struct Node {
+struct TreeNode {
     /// The object in the document.
     at: usize,
     form: Form,
@@ -364,7 +364,7 @@ impl<'d> Trees<'d> {
     }
 
     /// Reads one node and appends its children to those that wait.
-    fn node(&self, at: usize, waiting: &mut VecDeque<usize>) -> Read<Node> {
+    fn node(&self, at: usize, waiting: &mut VecDeque<usize>) -> Read<TreeNode> {
         let document = self.document;
         if !matches!(document.value(at), Value::Object) {
             return Err(document.unexpected(at, TREE));
@@ -373,7 +373,7 @@ impl<'d> Trees<'d> {
         let Some(kind) = named("kind") else {
             if named("ref").is_some() {
                 let form = Form::Reference(self.look_up(Members::read(document, at, &["ref"])?.required("ref")?)?);
-                return Ok(Node { at, form, given: None, children: 0..0 });
+                return Ok(TreeNode { at, form, given: None, children: 0..0 });
             }
             return Err(document.error(at, "the key kind or ref", keys_of(document, at)));
         };
@@ -413,7 +413,7 @@ impl<'d> Trees<'d> {
             }
             Some(facts) => return Err(document.unexpected(facts, "an object with lb and extent")),
         };
-        Ok(Node { at, form: Form::Constructor(constructor), given, children: 0..0 })
+        Ok(TreeNode { at, form: Form::Constructor(constructor), given, children: 0..0 })
     }
 
     /// Builds every tree, those first that others refer to, and returns the root of one.

@@ -36,7 +36,7 @@ pub fn write(datatype: &Datatype) -> String {
     text
 }
 
-enum Step<'a> {
+enum WriteStep<'a> {
     Node(&'a Datatype),
     Text(&'static str),
     /// The end of a node, after its children.
@@ -46,21 +46,21 @@ enum Step<'a> {
 /// Writes what `root` is, and names in place of shared nodes below it. The steps that remain are a list, not a stack
 /// of calls, so that depth costs no stack.
 fn tree(text: &mut String, root: &Datatype, names: &Names) {
-    let mut steps = vec![Step::Node(root)];
+    let mut steps = vec![WriteStep::Node(root)];
     while let Some(step) = steps.pop() {
         let node = match step {
-            Step::Text(piece) => {
+            WriteStep::Text(piece) => {
                 text.push_str(piece);
                 continue;
             }
-            Step::Close(node) => {
+            WriteStep::Close(node) => {
                 if let Some(given) = node.given() {
                     put(text, format_args!(", \"facts\": {{\"lb\": {}, \"extent\": {}}}", given.lb, given.extent));
                 }
                 text.push('}');
                 continue;
             }
-            Step::Node(node) => node,
+            WriteStep::Node(node) => node,
         };
         if let Some(name) = names.of(node).filter(|_| !node.is(root)) {
             put(text, format_args!("{{\"ref\": \"t{name}\"}}"));
@@ -68,22 +68,22 @@ fn tree(text: &mut String, root: &Datatype, names: &Names) {
         }
         put(text, format_args!("{{\"kind\": \"{}\"", node.constructor().name()));
         arguments(text, node.constructor());
-        steps.push(Step::Close(node));
+        steps.push(WriteStep::Close(node));
         match (node.constructor(), node.children()) {
             (Constructor::Struct { .. }, children) => {
                 text.push_str(", \"children\": [");
-                steps.push(Step::Text("]"));
+                steps.push(WriteStep::Text("]"));
                 for (position, child) in children.iter().enumerate().rev() {
-                    steps.push(Step::Node(child));
+                    steps.push(WriteStep::Node(child));
                     if position > 0 {
-                        steps.push(Step::Text(", "));
+                        steps.push(WriteStep::Text(", "));
                     }
                 }
             }
             (_, []) => {}
             (_, children) => {
                 text.push_str(", \"child\": ");
-                steps.extend(children.iter().map(Step::Node));
+                steps.extend(children.iter().map(WriteStep::Node));
             }
         }
     }

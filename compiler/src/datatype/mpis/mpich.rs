@@ -26,7 +26,7 @@ impl Identity {
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct MpichType {
     size: u64,
     alignment: i128,
     lb: i128,
@@ -36,18 +36,19 @@ struct Known {
     identity: Identity,
 }
 
-impl Known {
-    const NULL: Known = Known { size: 0, alignment: 1, lb: 0, ub: 0, true_lb: 0, true_ub: 0, identity: Identity::Null };
+impl MpichType {
+    const NULL: MpichType =
+        MpichType { size: 0, alignment: 1, lb: 0, ub: 0, true_lb: 0, true_ub: 0, identity: Identity::Null };
 
-    fn of_predefined(predefined: Predefined) -> Known {
+    fn of_predefined(predefined: Predefined) -> MpichType {
         let ends = predefined.fields().iter().map(|field| field.offset + field.kind.size() as i64);
-        Known {
+        MpichType {
             size: predefined.size(),
             alignment: predefined.alignment().into(),
             ub: predefined.extent().into(),
             true_ub: ends.max().unwrap_or(0).into(),
             identity: Identity::Predefined(predefined),
-            ..Known::NULL
+            ..MpichType::NULL
         }
     }
 
@@ -56,48 +57,48 @@ impl Known {
     }
 
     /// The type with its bounds moved by `low` and its upper ends by `high`.
-    fn moved(&self, low: i128, high: i128) -> Known {
+    fn moved(&self, low: i128, high: i128) -> MpichType {
         let ends = (self.lb + low, self.ub + high, self.true_lb + low, self.true_ub + high);
         let (lb, ub, true_lb, true_ub) = ends;
-        Known { lb, ub, true_lb, true_ub, ..self.clone() }
+        MpichType { lb, ub, true_lb, true_ub, ..self.clone() }
     }
 
     /// A block. Without copies, it spans from the end of copy -1 to its begin.
-    fn block(&self, copies: i64) -> Known {
+    fn block(&self, copies: i64) -> MpichType {
         let reach = self.extent() * (i128::from(copies) - 1);
         if self.extent() >= 0 { self.moved(0, reach) } else { self.moved(reach, 0) }
     }
 
-    fn include(&mut self, part: &Known) {
+    fn include(&mut self, part: &MpichType) {
         (self.lb, self.ub) = (self.lb.min(part.lb), self.ub.max(part.ub));
         (self.true_lb, self.true_ub) = (self.true_lb.min(part.true_lb), self.true_ub.max(part.true_ub));
         self.alignment = self.alignment.max(part.alignment);
     }
 
     /// `None` if the stride leaves 64 bits by itself.
-    fn strided(&self, count: i64, blocklength: i64, stride: i128, id: usize) -> Option<Known> {
+    fn strided(&self, count: i64, blocklength: i64, stride: i128, id: usize) -> Option<MpichType> {
         if count == 0 || self.size == 0 {
-            return Some(Known::NULL);
+            return Some(MpichType::NULL);
         }
         if count == 1 && blocklength == 1 {
             return Some(self.clone());
         }
         let reach = stride.checked_mul(i128::from(count) - 1).and_then(narrow)?;
         let all = self.block(blocklength).moved(reach.min(0), reach.max(0));
-        Some(Known { identity: Identity::Node(id), ..all })
+        Some(MpichType { identity: Identity::Node(id), ..all })
     }
 
-    fn listed(&self, blocks: &[Block], id: usize) -> Known {
+    fn listed(&self, blocks: &[Block], id: usize) -> MpichType {
         if self.size == 0 || blocks.is_empty() {
-            return Known::NULL;
+            return MpichType::NULL;
         }
         if blocks == [(1, 0)] {
             return self.clone();
         }
         let mut parts = blocks.iter().map(|&(copies, at)| self.block(copies).moved(at, at));
-        let mut all = parts.next().unwrap_or(Known::NULL);
+        let mut all = parts.next().unwrap_or(MpichType::NULL);
         parts.for_each(|part| all.include(&part));
-        Known { identity: Identity::Node(id), ..all }
+        MpichType { identity: Identity::Node(id), ..all }
     }
 
     /// `None` if a number leaves 64 bits.
@@ -117,7 +118,7 @@ impl Known {
 
 pub(super) fn bounds(datatype: &Datatype) -> Option<Vec<MpiBounds>> {
     let nodes = datatype.nodes();
-    let (mut all, mut types): (Vec<MpiBounds>, Vec<Known>) = (Vec::new(), Vec::new());
+    let (mut all, mut types): (Vec<MpiBounds>, Vec<MpichType>) = (Vec::new(), Vec::new());
     for (name, node) in nodes.iter().enumerate() {
         let known = known(node, name, &|child| &types[nodes.place(child)])?;
         all.push(known.bounds()?);
@@ -126,13 +127,13 @@ pub(super) fn bounds(datatype: &Datatype) -> Option<Vec<MpiBounds>> {
     Some(all)
 }
 
-fn known<'a>(node: &Datatype, name: usize, types: &impl Fn(&Datatype) -> &'a Known) -> Option<Known> {
+fn known<'a>(node: &Datatype, name: usize, types: &impl Fn(&Datatype) -> &'a MpichType) -> Option<MpichType> {
     let children = node.children();
-    let child = children.first().map_or(Known::NULL, |child| types(child).clone());
+    let child = children.first().map_or(MpichType::NULL, |child| types(child).clone());
     let extent = child.extent();
     let mut known = match node.constructor() {
-        Constructor::Named(predefined) => Known::of_predefined(*predefined),
-        Constructor::Contiguous { count: 0 } => Known::NULL,
+        Constructor::Named(predefined) => MpichType::of_predefined(*predefined),
+        Constructor::Contiguous { count: 0 } => MpichType::NULL,
         Constructor::Contiguous { count } => child.strided(1, *count, 0, name)?,
         Constructor::Vector { count, blocklength, stride } => {
             child.strided(*count, *blocklength, i128::from(*stride) * extent, name)?
@@ -143,7 +144,7 @@ fn known<'a>(node: &Datatype, name: usize, types: &impl Fn(&Datatype) -> &'a Kno
         Constructor::Struct { blocklengths, displacements_bytes } => {
             let places = displacements_bytes.iter().map(|&at| i128::from(at));
             let blocks: Vec<Block> = blocklengths.iter().copied().zip(places).collect();
-            let parts: Vec<&Known> = children.iter().map(types).collect();
+            let parts: Vec<&MpichType> = children.iter().map(types).collect();
             structure(&blocks, &parts, name)
         }
         array @ (Constructor::Subarray { .. } | Constructor::Darray { .. }) => match reach(array, extent)? {
@@ -155,7 +156,7 @@ fn known<'a>(node: &Datatype, name: usize, types: &impl Fn(&Datatype) -> &'a Kno
                 }
                 all
             }
-            _ => Known::NULL,
+            _ => MpichType::NULL,
         },
         Constructor::Resized { .. } | Constructor::Dup => child.clone(),
         list => {
@@ -169,13 +170,13 @@ fn known<'a>(node: &Datatype, name: usize, types: &impl Fn(&Datatype) -> &'a Kno
     if let Some((lb, ub)) = own(node, extent)?
         && (lb, ub) != (known.lb, known.ub)
     {
-        known = Known { lb, ub, identity: Identity::Node(name), ..known };
+        known = MpichType { lb, ub, identity: Identity::Node(name), ..known };
     }
     known.size = node.facts().size;
     Some(known)
 }
 
-fn structure(blocks: &[Block], parts: &[&Known], name: usize) -> Known {
+fn structure(blocks: &[Block], parts: &[&MpichType], name: usize) -> MpichType {
     let same = parts.windows(2).all(|pair| pair[0].identity.is(&pair[1].identity));
     if let (true, Some(first)) = (same, parts.first()) {
         let blocks: Vec<Block> = blocks.iter().copied().filter(|block| block.0 > 0).collect();
@@ -183,17 +184,17 @@ fn structure(blocks: &[Block], parts: &[&Known], name: usize) -> Known {
     }
     let full = blocks.iter().zip(parts).filter(|(block, _)| block.0 > 0);
     let mut placed = full.map(|(&(copies, at), part)| part.block(copies).moved(at, at));
-    let Some(mut all) = placed.next() else { return Known::NULL };
+    let Some(mut all) = placed.next() else { return MpichType::NULL };
     let mut has_bytes = all.size > 0;
     placed.for_each(|part| {
         all.include(&part);
         has_bytes |= part.size > 0;
     });
     if !has_bytes {
-        return Known::NULL;
+        return MpichType::NULL;
     }
     let ub = padded(all.lb, all.ub, all.alignment);
-    Known { ub, identity: Identity::Node(name), ..all }
+    MpichType { ub, identity: Identity::Node(name), ..all }
 }
 
 /// Whether MPICH treats predefined types as one: by offsets and kinds of their fields.

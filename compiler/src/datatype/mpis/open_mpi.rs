@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// A type. Its spans are empty at first.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct OpenMpiType {
     size: u64,
     alignment: i128,
     bounds: Option<(i128, i128)>,
@@ -18,13 +18,13 @@ struct Known {
     elements: Option<(i128, i128)>,
 }
 
-impl Known {
+impl OpenMpiType {
     /// The type that constructors without parts return.
-    const NULL: Known = Known { size: 0, alignment: 1, bounds: None, marked: false, elements: None };
+    const NULL: OpenMpiType = OpenMpiType { size: 0, alignment: 1, bounds: None, marked: false, elements: None };
 
-    fn of_predefined(predefined: Predefined) -> Known {
+    fn of_predefined(predefined: Predefined) -> OpenMpiType {
         let end = predefined.fields().iter().map(|field| field.offset + field.kind.size() as i64).max();
-        Known {
+        OpenMpiType {
             size: predefined.size(),
             alignment: predefined.alignment().into(),
             bounds: Some((0, predefined.extent().into())),
@@ -42,7 +42,7 @@ impl Known {
     }
 
     /// Adds copies of a part, `stride` bytes apart; `None` if they leave 64 bits.
-    fn add(&mut self, part: &Known, copies: i128, at: i128, stride: i128) -> Option<()> {
+    fn add(&mut self, part: &OpenMpiType, copies: i128, at: i128, stride: i128) -> Option<()> {
         if copies == 0 {
             return Some(());
         }
@@ -71,15 +71,15 @@ impl Known {
     }
 
     /// `count` blocks of `blocklength` copies.
-    fn strided(child: &Known, count: i64, blocklength: i64, stride: i128) -> Option<Known> {
-        let (mut all, extent) = (Known::NULL, child.extent());
+    fn strided(child: &OpenMpiType, count: i64, blocklength: i64, stride: i128) -> Option<OpenMpiType> {
+        let (mut all, extent) = (OpenMpiType::NULL, child.extent());
         let (count, blocklength) = (i128::from(count), i128::from(blocklength));
         if blocklength * extent == stride || count <= 1 {
             all.add(child, count * blocklength, 0, extent)?;
         } else if blocklength == 1 {
             all.add(child, count, 0, stride)?;
         } else if blocklength > 0 {
-            let mut block = Known::NULL;
+            let mut block = OpenMpiType::NULL;
             block.add(child, blocklength, 0, extent)?;
             all.add(&block, count, 0, stride)?;
         }
@@ -87,9 +87,9 @@ impl Known {
     }
 
     /// Blocks, each with its part and that part's name. A block that begins at the end of the previous one is added together with it.
-    fn listed<'a>(blocks: impl Iterator<Item = (Block, &'a Known, usize)>) -> Option<Known> {
-        let mut all = Known::NULL;
-        let mut open: Option<(i128, i128, &Known, usize)> = None;
+    fn listed<'a>(blocks: impl Iterator<Item = (Block, &'a OpenMpiType, usize)>) -> Option<OpenMpiType> {
+        let mut all = OpenMpiType::NULL;
+        let mut open: Option<(i128, i128, &OpenMpiType, usize)> = None;
         for ((copies, at), part, name) in blocks {
             let copies = i128::from(copies);
             match &mut open {
@@ -127,7 +127,7 @@ impl Known {
 
 pub(super) fn bounds(datatype: &Datatype) -> Option<Vec<MpiBounds>> {
     let nodes = datatype.nodes();
-    let (mut all, mut types): (Vec<MpiBounds>, Vec<Known>) = (Vec::new(), Vec::new());
+    let (mut all, mut types): (Vec<MpiBounds>, Vec<OpenMpiType>) = (Vec::new(), Vec::new());
     // Handles are compared, and a predefined type has one handle.
     let (mut predefined, mut names): (HashMap<Predefined, usize>, Vec<usize>) = (HashMap::new(), Vec::new());
     for (at, node) in nodes.iter().enumerate() {
@@ -144,29 +144,29 @@ pub(super) fn bounds(datatype: &Datatype) -> Option<Vec<MpiBounds>> {
 
 fn known<'a>(
     node: &Datatype,
-    types: &impl Fn(&Datatype) -> &'a Known,
+    types: &impl Fn(&Datatype) -> &'a OpenMpiType,
     name: &impl Fn(&Datatype) -> usize,
-) -> Option<Known> {
+) -> Option<OpenMpiType> {
     let children = node.children();
-    let child = children.first().map_or(Known::NULL, |child| *types(child));
+    let child = children.first().map_or(OpenMpiType::NULL, |child| *types(child));
     let extent = child.extent();
     let mut known = match node.constructor() {
-        Constructor::Named(predefined) => Known::of_predefined(*predefined),
-        Constructor::Contiguous { .. } if child.size == 0 => Known::NULL,
-        Constructor::Contiguous { count } => Known::strided(&child, 1, *count, 0)?,
+        Constructor::Named(predefined) => OpenMpiType::of_predefined(*predefined),
+        Constructor::Contiguous { .. } if child.size == 0 => OpenMpiType::NULL,
+        Constructor::Contiguous { count } => OpenMpiType::strided(&child, 1, *count, 0)?,
         Constructor::Vector { count, blocklength, stride } => {
-            Known::strided(&child, *count, *blocklength, i128::from(*stride) * extent)?
+            OpenMpiType::strided(&child, *count, *blocklength, i128::from(*stride) * extent)?
         }
         Constructor::Hvector { count, blocklength, stride_bytes } => {
-            Known::strided(&child, *count, *blocklength, (*stride_bytes).into())?
+            OpenMpiType::strided(&child, *count, *blocklength, (*stride_bytes).into())?
         }
-        Constructor::Indexed { .. } | Constructor::Hindexed { .. } if child.size == 0 => Known::NULL,
+        Constructor::Indexed { .. } | Constructor::Hindexed { .. } if child.size == 0 => OpenMpiType::NULL,
         Constructor::Struct { blocklengths, displacements_bytes } => {
             let parts = blocklengths.iter().zip(displacements_bytes.iter()).zip(children);
-            Known::listed(parts.map(|((&copies, &at), child)| ((copies, at.into()), types(child), name(child))))?
+            OpenMpiType::listed(parts.map(|((&copies, &at), child)| ((copies, at.into()), types(child), name(child))))?
         }
         array @ (Constructor::Subarray { .. } | Constructor::Darray { .. }) => {
-            let mut known = Known::NULL;
+            let mut known = OpenMpiType::NULL;
             if let Some((low, high)) = reach(array, extent)? {
                 known.add(&child, 1, low, 0)?;
                 known.add(&child, 1, high, 0)?;
@@ -176,7 +176,7 @@ fn known<'a>(
         Constructor::Resized { .. } | Constructor::Dup => child,
         list => {
             let blocks = blocks(list, extent)?.into_iter().filter(|(copies, _)| *copies > 0);
-            Known::listed(blocks.map(|block| (block, &child, 0)))?
+            OpenMpiType::listed(blocks.map(|block| (block, &child, 0)))?
         }
     };
     if let Some(own) = own(node, extent)? {

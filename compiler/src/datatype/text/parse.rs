@@ -165,7 +165,7 @@ impl ReadArguments for Tokens<'_> {
 }
 
 /// What waits for a type to be complete.
-enum Frame<'a> {
+enum OpenType<'a> {
     Parenthesis,
     Given { given: GivenBounds, head: Token<'a> },
     Node { constructor: Constructor, head: Token<'a> },
@@ -195,12 +195,12 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     /// What waits is a list and not a stack of calls, so that depth costs no stack.
     fn document(&mut self) -> Result<Datatype, TextError> {
-        let mut frames: Vec<Frame<'a>> = Vec::new();
+        let mut frames: Vec<OpenType<'a>> = Vec::new();
         loop {
             if frames.is_empty() && self.tokens.take("let") {
                 let name = self.new_name()?;
                 self.tokens.need("=")?;
-                frames.push(Frame::Let { name });
+                frames.push(OpenType::Let { name });
             }
             let mut complete = self.head(&mut frames)?;
             // A type is complete: everything that waited for nothing else is, too.
@@ -215,18 +215,18 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads up to the place of the next type, or a type without parts.
-    fn head(&mut self, frames: &mut Vec<Frame<'a>>) -> Result<Option<Complete>, TextError> {
+    fn head(&mut self, frames: &mut Vec<OpenType<'a>>) -> Result<Option<Complete>, TextError> {
         let head = self.tokens.next();
         if let Some(constructor) = constructor(&mut self.tokens, head.text)? {
-            frames.push(Frame::Node { constructor, head });
+            frames.push(OpenType::Node { constructor, head });
             return Ok(None);
         }
         match head.text {
-            "(" => frames.push(Frame::Parenthesis),
+            "(" => frames.push(OpenType::Parenthesis),
             "given" => {
                 let lb = number(&mut self.tokens, "lower bound")?;
                 let extent = number(&mut self.tokens, "extent")?;
-                frames.push(Frame::Given { given: GivenBounds { lb, extent }, head });
+                frames.push(OpenType::Given { given: GivenBounds { lb, extent }, head });
             }
             "struct" => {
                 self.tokens.need("[")?;
@@ -234,7 +234,7 @@ impl<'a> Parser<'a> {
                     return self.build(head, structure(Vec::new(), Vec::new()), []);
                 }
                 let (blocklength, displacement) = block(&mut self.tokens)?;
-                frames.push(Frame::Struct {
+                frames.push(OpenType::Struct {
                     blocklengths: vec![blocklength],
                     displacements_bytes: vec![displacement],
                     children: Vec::new(),
@@ -267,16 +267,16 @@ impl<'a> Parser<'a> {
     /// Hands a type to what waited for it. Returns what that completes, if it does.
     fn complete(
         &mut self,
-        frame: Frame<'a>,
+        frame: OpenType<'a>,
         finished: Complete,
-        frames: &mut Vec<Frame<'a>>,
+        frames: &mut Vec<OpenType<'a>>,
     ) -> Result<Option<Complete>, TextError> {
         match frame {
-            Frame::Parenthesis => {
+            OpenType::Parenthesis => {
                 self.tokens.need(")")?;
                 Ok(Some(finished))
             }
-            Frame::Given { given, head } => {
+            OpenType::Given { given, head } => {
                 let plain = match finished {
                     Complete::New(made) => made,
                     Complete::Known(_) => {
@@ -286,23 +286,23 @@ impl<'a> Parser<'a> {
                 let made = Datatype::new(plain.constructor().clone(), plain.children().iter().cloned(), Some(given));
                 Ok(Some(Complete::Known(made.map_err(|error| self.built(head, error))?)))
             }
-            Frame::Node { constructor, head } => {
+            OpenType::Node { constructor, head } => {
                 let child = finished.made();
                 self.build(head, constructor, [child])
             }
-            Frame::Struct { mut blocklengths, mut displacements_bytes, mut children, head } => {
+            OpenType::Struct { mut blocklengths, mut displacements_bytes, mut children, head } => {
                 children.push(finished.made());
                 if self.tokens.take(",") {
                     let (blocklength, displacement) = block(&mut self.tokens)?;
                     blocklengths.push(blocklength);
                     displacements_bytes.push(displacement);
-                    frames.push(Frame::Struct { blocklengths, displacements_bytes, children, head });
+                    frames.push(OpenType::Struct { blocklengths, displacements_bytes, children, head });
                     return Ok(None);
                 }
                 self.tokens.need("]")?;
                 self.build(head, structure(blocklengths, displacements_bytes), children)
             }
-            Frame::Let { name } => {
+            OpenType::Let { name } => {
                 self.tokens.need(";")?;
                 let made = finished.made();
                 self.names.insert(name, made);

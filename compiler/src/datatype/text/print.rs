@@ -39,7 +39,7 @@ pub(super) fn lower(predefined: Predefined) -> String {
     predefined.name().trim_start_matches("MPI_").to_ascii_lowercase()
 }
 
-enum Step<'a> {
+enum PrintStep<'a> {
     Node(&'a Datatype),
     Close,
     /// Before an entry of a struct: `, ` unless it is the first, blocklength and displacement.
@@ -50,23 +50,23 @@ enum Step<'a> {
 /// Prints what `root` is, and names in place of shared nodes below it. The steps that remain are a list, so that depth
 /// costs no stack.
 fn tree(text: &mut String, root: &Datatype, names: &Names) {
-    let mut steps = vec![Step::Node(root)];
+    let mut steps = vec![PrintStep::Node(root)];
     while let Some(step) = steps.pop() {
         let node = match step {
-            Step::Close => {
+            PrintStep::Close => {
                 text.push(')');
                 continue;
             }
-            Step::EndOfStruct => {
+            PrintStep::EndOfStruct => {
                 text.push(']');
                 continue;
             }
-            Step::Entry(comma, blocklength, displacement) => {
+            PrintStep::Entry(comma, blocklength, displacement) => {
                 text.push_str(if comma { ", " } else { "" });
                 put(text, format_args!("{blocklength}@{displacement} "));
                 continue;
             }
-            Step::Node(node) => node,
+            PrintStep::Node(node) => node,
         };
         if let Some(name) = names.of(node).filter(|_| !node.is(root)) {
             put(text, format_args!("t{name}"));
@@ -75,7 +75,7 @@ fn tree(text: &mut String, root: &Datatype, names: &Names) {
         let plain = matches!(node.constructor(), Constructor::Named(_)) && node.given().is_none();
         if !node.is(root) && !plain {
             text.push('(');
-            steps.push(Step::Close);
+            steps.push(PrintStep::Close);
         }
         if let Some(GivenBounds { lb, extent }) = node.given() {
             put(text, format_args!("given {lb} {extent} "));
@@ -84,18 +84,18 @@ fn tree(text: &mut String, root: &Datatype, names: &Names) {
             Constructor::Named(predefined) => text.push_str(&lower(*predefined)),
             Constructor::Struct { blocklengths, displacements_bytes } => {
                 text.push_str("struct [");
-                steps.push(Step::EndOfStruct);
+                steps.push(PrintStep::EndOfStruct);
                 let entries = blocklengths.iter().zip(displacements_bytes.iter()).zip(node.children()).enumerate();
                 for (position, ((&blocklength, &displacement), child)) in entries.rev() {
-                    steps.push(Step::Node(child));
-                    steps.push(Step::Entry(position > 0, blocklength, displacement));
+                    steps.push(PrintStep::Node(child));
+                    steps.push(PrintStep::Entry(position > 0, blocklength, displacement));
                 }
             }
             constructor => {
                 text.push_str(constructor.name());
                 text.push(' ');
                 arguments(text, constructor);
-                steps.extend(node.children().iter().map(Step::Node));
+                steps.extend(node.children().iter().map(PrintStep::Node));
             }
         }
     }

@@ -40,7 +40,7 @@ impl Copies {
 
 /// Some copies of what lies below, and bytes from one to the next.
 #[derive(Clone, Copy)]
-struct Level {
+struct CopyLevel {
     count: u64,
     stride: i64,
 }
@@ -65,7 +65,7 @@ impl GpuPlan {
             return None;
         }
         let extent = self.layout().extent();
-        let elements = Level { count: call.bytes / size, stride: extent };
+        let elements = CopyLevel { count: call.bytes / size, stride: extent };
         let first = i64::try_from(call.first / size).ok()?.checked_mul(extent)?;
         let mut offset = self.layout().root().offset.checked_add(first)?;
         // From the elements down to the rows.
@@ -75,7 +75,7 @@ impl GpuPlan {
             match self.layout().node(at) {
                 Node::Dense { count, kind } => break count * kind.size(),
                 Node::Stream { count, stride, child } => {
-                    levels.push(Level { count: *count, stride: *stride });
+                    levels.push(CopyLevel { count: *count, stride: *stride });
                     offset = offset.checked_add(child.offset)?;
                     at = child.node;
                 }
@@ -88,7 +88,7 @@ impl GpuPlan {
             take(&mut nest, |level| level.stride >= row_bytes as i64 && level.stride < LONGEST_PITCH as i64)
                 .map_or((1, row_bytes), |level| (level.count, level.stride as u64));
         let above = (rows * pitch) as i64;
-        let whole_pitches = |level: &Level| level.stride >= above && level.stride % pitch as i64 == 0;
+        let whole_pitches = |level: &CopyLevel| level.stride >= above && level.stride % pitch as i64 == 0;
         let (planes, plane_pitch) =
             take(&mut nest, whole_pitches).map_or((1, rows * pitch), |level| (level.count, level.stride as u64));
         let (copies, copy_pitch) = match nest.as_slice() {
@@ -110,17 +110,17 @@ impl GpuPlan {
 }
 
 /// The innermost of some levels, if it is of a kind.
-fn take(levels: &mut Vec<Level>, is: impl Fn(&Level) -> bool) -> Option<Level> {
+fn take(levels: &mut Vec<CopyLevel>, is: impl Fn(&CopyLevel) -> bool) -> Option<CopyLevel> {
     levels.pop_if(|level| is(level))
 }
 
 /// The levels, of which some may go on where the one below ends: the elements of a count mostly.
-fn join(levels: &[Level]) -> Vec<Level> {
-    let mut joined: Vec<Level> = Vec::with_capacity(levels.len());
+fn join(levels: &[CopyLevel]) -> Vec<CopyLevel> {
+    let mut joined: Vec<CopyLevel> = Vec::with_capacity(levels.len());
     for &level in levels {
         match joined.last_mut() {
             Some(above) if i128::from(level.count) * i128::from(level.stride) == i128::from(above.stride) => {
-                *above = Level { count: above.count * level.count, stride: level.stride };
+                *above = CopyLevel { count: above.count * level.count, stride: level.stride };
             }
             _ => joined.push(level),
         }

@@ -39,9 +39,9 @@ pub(crate) use literals::{number, signed, word_type};
 pub use plan::{GpuPlan, SPECIALISED_DEPTH, SPECIALISED_NODES};
 pub use roofline::{DeviceCopy, Footprint, Roofline, Traffic};
 pub(crate) use runs::RunStatistics;
-pub use shape::Shape;
+pub use shape::LaunchShape;
 pub(crate) use sizes::{JOINED, LINE, SCALAR, SECTOR, SLOT, WARP, WIDEST};
-pub(crate) use text::{AddressFunction, KernelList, KernelText, LibraryPart, Piece};
+pub(crate) use text::{AddressFunction, KernelList, KernelText, LibraryPart, ListedPiece};
 pub use tuning::Cut;
 pub(crate) use tuning::{
     ColumnsTuning, FieldsTuning, GroupsTuning, JoinedTuning, PiecesTuning, Row, SM_90, Tuning, WordsTuning,

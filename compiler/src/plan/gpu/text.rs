@@ -68,13 +68,13 @@ pub(crate) enum AddressFunction {
 }
 
 /// Memory offset and packed place of a piece, of 32 bits each in the memory of a device.
-pub(crate) type Piece = (i64, u64);
+pub(crate) type ListedPiece = (i64, u64);
 
 /// A list that a kernel reads.
 #[derive(Debug)]
 pub(crate) enum KernelList {
     /// Pieces.
-    Pieces(Vec<Piece>),
+    Pieces(Vec<ListedPiece>),
     /// Numbers of 32 bits.
     Numbers(Vec<u32>),
     /// Numbers of 16 bits.

@@ -4,7 +4,7 @@ use super::families::{best_shape, best_word, slots};
 use super::granularity;
 use super::grid::launched;
 use super::plan::GpuPlan;
-use super::shape::Shape;
+use super::shape::LaunchShape;
 use super::sizes::{LINE, NARROW, SLOT};
 use crate::plan::Direction;
 use std::fmt;
@@ -41,7 +41,7 @@ pub enum CopyFamily {
         /// Bytes of a word: 1, 2, 4, 8 or 16.
         word: u32,
         /// Threads and words for each.
-        shape: Shape,
+        shape: LaunchShape,
         /// Whether the call may begin or end inside a word.
         cut: bool,
     },

@@ -3,7 +3,7 @@
 //! The generic tier moves a list of structs struct by struct: one place is looked up, and the words of the body are at constant
 //! distances from it. Words of one width follow each other, so that no branch depends on the lengths of the pieces.
 
-use super::pieces::{MOST_WORDS, Pieces, WIDTHS, group_words_of};
+use super::pieces::{MOST_WORDS, ShortPieces, WIDTHS, group_words_of};
 use crate::plan::{Plan, StepId};
 
 /// One load and one store.
@@ -37,11 +37,11 @@ pub struct WordGroup {
 impl WordGroup {
     /// The words of a step with all that is in it, if they are few and its pieces are short.
     pub fn of(plan: &Plan, step: StepId) -> Option<WordGroup> {
-        WordGroup::new(Pieces::of(plan.steps(), step)?, plan.size_of(step))
+        WordGroup::new(ShortPieces::of(plan.steps(), step)?, plan.size_of(step))
     }
 
     /// The words of pieces with this number of packed bytes.
-    pub(super) fn new(pieces: Pieces, bytes: u64) -> Option<WordGroup> {
+    pub(super) fn new(pieces: ShortPieces, bytes: u64) -> Option<WordGroup> {
         let end = u32::try_from(bytes).ok()?;
         let (mut words, mut counts) = (Vec::with_capacity(MOST_WORDS), [0; WIDTHS.len()]);
         for (width, count) in WIDTHS.into_iter().zip(&mut counts) {

@@ -1,6 +1,6 @@
 //! Whether a kernel is compiled for a plan, and what it writes out.
 
-use super::pieces::Pieces;
+use super::pieces::ShortPieces;
 use crate::plan::step::{RunTable, Step, StepId};
 use smallvec::SmallVec;
 use std::fmt;
@@ -83,7 +83,7 @@ const MICROKERNEL_BYTES: u64 = 16;
 /// The cost model's verdict on a compiled kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    worth: Worth,
+    reason: Reason,
     interpreted: u64,
     moving: u64,
     steps: u64,
@@ -91,7 +91,7 @@ pub struct Decision {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Worth {
+enum Reason {
     OneMicrokernel,
     LittleOverhead,
     TooLarge,
@@ -101,7 +101,7 @@ enum Worth {
 
 impl Decision {
     pub(in crate::plan) const GENERIC: Decision =
-        Decision { worth: Worth::OneMicrokernel, interpreted: 0, moving: 0, steps: 1, levels: 0 };
+        Decision { reason: Reason::OneMicrokernel, interpreted: 0, moving: 0, steps: 1, levels: 0 };
 
     /// Whether a kernel should be compiled.
     ///
@@ -113,7 +113,7 @@ impl Decision {
     /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn specialise(&self) -> bool {
-        matches!(self.worth, Worth::Compiled | Worth::Small)
+        matches!(self.reason, Reason::Compiled | Reason::Small)
     }
 
     /// Estimate of the time that the generic tier takes for one element in cache, in nanoseconds.
@@ -131,7 +131,7 @@ impl Decision {
 
     /// Whether the element is so small that its kernel is straight code.
     pub(crate) fn is_small(&self) -> bool {
-        self.worth == Worth::Small
+        self.reason == Reason::Small
     }
 
     /// Whether a kernel may be compiled at all: the plan is not too large.
@@ -144,7 +144,7 @@ impl Decision {
     /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn allows(&self) -> bool {
-        self.worth != Worth::TooLarge
+        self.reason != Reason::TooLarge
     }
 
     /// Steps of the plan, shared bodies counted once for every use, and its levels of nesting.
@@ -156,16 +156,16 @@ impl Decision {
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Decision { interpreted, moving, .. } = self;
-        match self.worth {
-            Worth::OneMicrokernel => f.write_str("generic: one microkernel does it all"),
-            Worth::LittleOverhead => {
+        match self.reason {
+            Reason::OneMicrokernel => f.write_str("generic: one microkernel does it all"),
+            Reason::LittleOverhead => {
                 write!(f, "generic: interpreting costs about {interpreted} ns beside {moving} ns of moving")
             }
-            Worth::TooLarge => {
+            Reason::TooLarge => {
                 write!(f, "generic: more than {SPECIALISED_STEPS} steps or {SPECIALISED_DEPTH} levels")
             }
-            Worth::Small => f.write_str("specialised: a few words, straight code"),
-            Worth::Compiled => {
+            Reason::Small => f.write_str("specialised: a few words, straight code"),
+            Reason::Compiled => {
                 write!(f, "specialised: saves about {interpreted} ns of interpreting beside {moving} ns of moving")
             }
         }
@@ -187,7 +187,7 @@ struct Estimate {
 
 impl Estimate {
     /// The estimate of a loop over a body, which may be a group.
-    fn repeated(count: u64, body: Estimate, group: Option<Pieces>) -> Estimate {
+    fn repeated(count: u64, body: Estimate, group: Option<ShortPieces>) -> Estimate {
         let bodies = match group {
             Some(group) if group.has_wide_words() => 0,
             Some(_) => count.saturating_mul(body.words) / INTERPRETED_WORDS,
@@ -210,9 +210,9 @@ impl Estimate {
     fn of(step: &Step, steps: &[Step], known: &[Estimate]) -> Estimate {
         let body = |id: &StepId| known[id.index()];
         match step {
-            Step::Repeat { count, body: id, .. } => Estimate::repeated(*count, body(id), Pieces::of(steps, *id)),
+            Step::Repeat { count, body: id, .. } => Estimate::repeated(*count, body(id), ShortPieces::of(steps, *id)),
             Step::Scatter { offsets, body: id } => {
-                Estimate::repeated(offsets.len() as u64, body(id), Pieces::of(steps, *id))
+                Estimate::repeated(offsets.len() as u64, body(id), ShortPieces::of(steps, *id))
             }
             Step::Sequence { parts } => {
                 let empty = Estimate { interpreted: INTERPRETED_LOOP, expanded: 1, depth: 1, words: 0 };
@@ -258,25 +258,25 @@ pub(in crate::plan) fn decide(steps: &[Step], root: StepId, size: u64) -> Decisi
     }
     let Estimate { interpreted, expanded, depth, words } = estimates[root.index()];
     let moving = size / MICROKERNEL_BYTES;
-    let worth = if expanded > SPECIALISED_STEPS || depth > SPECIALISED_DEPTH {
-        Worth::TooLarge
+    let reason = if expanded > SPECIALISED_STEPS || depth > SPECIALISED_DEPTH {
+        Reason::TooLarge
     } else if (1..=small_words(&steps[root.index()])).contains(&words) {
-        Worth::Small
+        Reason::Small
     } else if interpreted <= INTERPRETED_STEP || has_wide_words(steps, root) {
-        Worth::OneMicrokernel
+        Reason::OneMicrokernel
     } else if interpreted.saturating_mul(20) < moving {
-        Worth::LittleOverhead
+        Reason::LittleOverhead
     } else {
-        Worth::Compiled
+        Reason::Compiled
     };
-    Decision { worth, interpreted, moving, steps: expanded, levels: depth }
+    Decision { reason, interpreted, moving, steps: expanded, levels: depth }
 }
 
 /// Whether a step is a loop over a group that its microkernel moves faster than straight code.
 fn has_wide_words(steps: &[Step], id: StepId) -> bool {
     match steps[id.index()] {
         Step::Repeat { body, .. } | Step::Scatter { body, .. } => {
-            Pieces::of(steps, body).is_some_and(|pieces| pieces.has_wide_words())
+            ShortPieces::of(steps, body).is_some_and(|pieces| pieces.has_wide_words())
         }
         _ => false,
     }

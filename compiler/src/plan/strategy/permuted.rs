@@ -1,6 +1,6 @@
 //! Which elements thunks move by shuffles of two vectors.
 
-use super::pieces::Pieces;
+use super::pieces::ShortPieces;
 use super::{Level, Strategy};
 use crate::plan::Direction;
 
@@ -61,7 +61,7 @@ impl Strategy<'_> {
         if self.level.instructions() < Level::Avx512 || !(FEWEST_BYTES..=MOST_BYTES).contains(&plan.size()) {
             return None;
         }
-        let pieces = Pieces::of(plan.steps(), root)?;
+        let pieces = ShortPieces::of(plan.steps(), root)?;
         let first = pieces.list.iter().map(|&(offset, _)| offset).min()?;
         let end = pieces.list.iter().map(|&(offset, bytes)| offset.saturating_add(bytes as i64)).max()?;
         let span = end.abs_diff(first);

@@ -16,22 +16,22 @@ const LONGEST_PIECE: u64 = 512;
 const MOST_LEVELS: u32 = 8;
 
 /// Offsets and lengths of pieces, in packed order, and how many words they have.
-pub(super) struct Pieces {
+pub(super) struct ShortPieces {
     pub(super) list: SmallVec<[(i64, u64); MOST_WORDS]>,
     words: usize,
     /// Length of a piece, in bytes, and words of all, at most.
     most: (u64, usize),
 }
 
-impl Pieces {
+impl ShortPieces {
     /// The pieces of a step with all that is in it, if they are few and short.
-    pub(super) fn of(steps: &[Step], step: StepId) -> Option<Pieces> {
-        Pieces::of_at_most(steps, step, (LONGEST_PIECE, MOST_WORDS))
+    pub(super) fn of(steps: &[Step], step: StepId) -> Option<ShortPieces> {
+        ShortPieces::of_at_most(steps, step, (LONGEST_PIECE, MOST_WORDS))
     }
 
     /// The pieces of a step that straight code with words of up to 64 bytes moves.
-    pub(super) fn straight(steps: &[Step], step: StepId) -> Option<Pieces> {
-        Pieces::of_at_most(steps, step, (u64::MAX, MOST_STRAIGHT_WORDS))
+    pub(super) fn straight(steps: &[Step], step: StepId) -> Option<ShortPieces> {
+        ShortPieces::of_at_most(steps, step, (u64::MAX, MOST_STRAIGHT_WORDS))
     }
 
     /// Words of up to 64 bytes that move the pieces.
@@ -39,8 +39,8 @@ impl Pieces {
         self.words
     }
 
-    fn of_at_most(steps: &[Step], step: StepId, most: (u64, usize)) -> Option<Pieces> {
-        let mut pieces = Pieces { list: SmallVec::new(), words: 0, most };
+    fn of_at_most(steps: &[Step], step: StepId, most: (u64, usize)) -> Option<ShortPieces> {
+        let mut pieces = ShortPieces { list: SmallVec::new(), words: 0, most };
         pieces.add_step(steps, step, 0, MOST_LEVELS)?;
         Some(pieces)
     }

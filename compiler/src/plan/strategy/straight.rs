@@ -3,7 +3,7 @@
 //! A thunk that has the words of an element calls nothing, and has vectors of up to 64 bytes, which kernels have not.
 
 use super::group::WordGroup;
-use super::pieces::Pieces;
+use super::pieces::ShortPieces;
 use super::{Level, Strategy};
 use crate::plan::Step;
 
@@ -40,7 +40,7 @@ impl Strategy<'_> {
             return None;
         }
         let (plan, root) = (self.plan, self.plan.root().step);
-        let group = WordGroup::new(Pieces::straight(plan.steps(), root)?, plan.size_of(root))?;
+        let group = WordGroup::new(ShortPieces::straight(plan.steps(), root)?, plan.size_of(root))?;
         if group.bytes() < WIDE_WORD_BYTES * group.words().len() as u64 {
             return None;
         }

@@ -67,7 +67,7 @@ const READY: u8 = 2;
 impl Type {
     pub(crate) fn new(engine: &Engine, datatype: Datatype) -> Type {
         Type {
-            committed: engine.adopt(datatype),
+            committed: engine.prepare(datatype),
             bfloat: false,
             state: AtomicU8::new(NEW),
             positions: OnceBox::new(),
@@ -197,14 +197,14 @@ unsafe fn give(made: Type, place: *mut *mut dtc_type) -> Outcome {
 pub unsafe extern "C" fn dtc_type_commit(r#type: *mut dtc_type, hints: u64) -> c_int {
     answer(|| {
         // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
-        let asked = unsafe { handle::borrow(r#type)? };
+        let requested = unsafe { handle::borrow(r#type)? };
         if hints & !DTC_COMMIT_EAGER != 0 {
             return Err(Failure::argument("hints", "0 or DTC_COMMIT_EAGER", hints));
         }
-        asked.commit()?;
+        requested.commit()?;
         if hints == DTC_COMMIT_EAGER {
             let _claim = memory::for_a_kernel(0)?;
-            asked.ready()?.committed.specialise();
+            requested.ready()?.committed.specialise();
         }
         Ok(())
     })

@@ -22,8 +22,8 @@ fn uniform_kind(layout: &Layout) -> Option<Kind> {
 }
 
 /// What the description says, which needs no canonical form.
-fn described(asked: &Type) -> Outcome<dtc_info> {
-    let committed = &asked.ready()?.committed;
+fn described(requested: &Type) -> Outcome<dtc_info> {
+    let committed = &requested.ready()?.committed;
     let facts = committed.facts();
     let narrow = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     Ok(dtc_info {
@@ -38,16 +38,16 @@ fn described(asked: &Type) -> Outcome<dtc_info> {
     })
 }
 
-fn info(asked: &Type) -> Outcome<dtc_info> {
-    let ready = asked.ready()?;
+fn info(requested: &Type) -> Outcome<dtc_info> {
+    let ready = requested.ready()?;
     let compiled = (ready.committed.tier() == Tier::Specialised).into();
     if let Some(known) = ready.info.get() {
         return Ok(dtc_info { compiled, ..*known });
     }
-    let _claim = memory::for_entries(asked.datatype().most_entries())?;
+    let _claim = memory::for_entries(requested.datatype().most_entries())?;
     let committed = &ready.committed;
-    let (described, layout) = (described(asked)?, committed.layout());
-    let kind = uniform_kind(asked.elements()?.layout());
+    let (described, layout) = (described(requested)?, committed.layout());
+    let kind = uniform_kind(requested.elements()?.layout());
     let lengths = layout.run_lengths();
     let narrow = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let known = ready.info.get_or_init(|| {
@@ -82,10 +82,10 @@ fn info(asked: &Type) -> Outcome<dtc_info> {
 pub unsafe extern "C" fn dtc_type_query(r#type: *const dtc_type, info: *mut dtc_info) -> c_int {
     answer(|| {
         // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
-        let asked = unsafe { handle::borrow(r#type)? };
+        let requested = unsafe { handle::borrow(r#type)? };
         // SAFETY: `info` is null or readable for the size that it begins with (contract of this function).
         let canonical = unsafe { arguments::reaches(info, std::mem::offset_of!(dtc_info, blocks))? };
-        let known = if canonical { self::info(asked)? } else { described(asked)? };
+        let known = if canonical { self::info(requested)? } else { described(requested)? };
         // SAFETY: `info` is null or readable and writable for the size that it begins with (contract of this function).
         unsafe { arguments::fill(info, known) }
     })

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 
 /// The arguments of one direction, as the program or this library gives them. Counts and displacements are wide in the large-count forms.
 #[derive(Clone, Copy)]
-pub struct Given<A: Abi> {
+pub struct BlockArguments<A: Abi> {
     /// How many blocks there are.
     pub length: usize,
     /// Whether counts have 64 bits.
@@ -36,7 +36,7 @@ unsafe fn number(numbers: *const c_void, wide: bool, at: usize) -> i64 {
     unsafe { if wide { *numbers.cast::<i64>().add(at) } else { (*numbers.cast::<c_int>().add(at)).into() } }
 }
 
-impl<A: Abi> Given<A> {
+impl<A: Abi> BlockArguments<A> {
     /// Whether there are blocks.
     pub fn is_usable(&self) -> bool {
         self.length > 0 && !self.counts.is_null() && !self.places.is_null() && !self.datatypes.is_null()

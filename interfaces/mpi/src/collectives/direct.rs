@@ -5,19 +5,19 @@
 //! Each process tells those that send to it where it wants their blocks, opens the memory of those that it sends to, and says whether it can
 //! take part: it can if all of its blocks lie on one GPU for each direction, and it can reach all that it packs into. If one cannot, all leave
 //! the call to the other strategies. Then each packs, tells those it has packed for, waits for those that pack for it, and unpacks. All that
-//! is told goes through memory that the processes share ([`board`]).
+//! is told goes through memory that the processes share ([`segment`]).
 
 use super::arguments::{processes_of, rank_of};
 use super::exchange::Directions;
 use super::flow::{Flow, FlowBlock, space_of};
 use super::neighbors;
 use crate::abi::{Abi, MPI_SUCCESS, MPI_UNDEFINED};
-use crate::board::{self, Board, NAME, Step, Target};
-use crate::landing::{self, Landing};
 use crate::memory::{fail, offset, place_of};
 use crate::moves::{self, Packing, batch_call};
 use crate::pmpi::pmpi;
+use crate::receive_buffer::{self, ReceiveBuffer};
 use crate::report::{Counted, count};
+use crate::segment::{self, NAME, Segment, Step, Target};
 use crate::start::has_begun;
 use crate::{registry, settings};
 use dtc::{DTC_MEMORY_DEVICE, dtc_batch_call};
@@ -28,9 +28,9 @@ use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 /// What is known of a communicator: an attribute.
 struct Direct<A: Abi> {
     /// None if its processes do not exchange directly.
-    board: Option<Board>,
-    /// A communicator of the same processes without messages, if there is a board.
-    silent: A::Handle,
+    segment: Option<Segment>,
+    /// A communicator of the same processes without messages, if there is a segment.
+    progress: A::Handle,
     rank: c_int,
     size: c_int,
     /// How many exchanges its processes have begun.
@@ -54,7 +54,7 @@ unsafe extern "C" fn copy_direct<A: Abi>(
     MPI_SUCCESS
 }
 
-/// In `MPI_Finalize`, the MPI frees the silent communicator itself.
+/// In `MPI_Finalize`, the MPI frees the progress communicator itself.
 unsafe extern "C" fn delete_direct<A: Abi>(
     _communicator: A::Handle,
     _key: c_int,
@@ -63,9 +63,9 @@ unsafe extern "C" fn delete_direct<A: Abi>(
 ) -> c_int {
     // SAFETY: values of this key are such boxes, and this one goes with its attribute.
     let mut direct = unsafe { Box::from_raw(value.cast::<Direct<A>>()) };
-    if direct.board.is_some() && has_begun() {
-        // SAFETY: made with the board.
-        unsafe { (pmpi::<A>().comm_free)(&mut direct.silent) };
+    if direct.segment.is_some() && has_begun() {
+        // SAFETY: made with the segment.
+        unsafe { (pmpi::<A>().comm_free)(&mut direct.progress) };
     }
     MPI_SUCCESS
 }
@@ -110,17 +110,17 @@ fn count_all<A: Abi>(communicator: A::Handle, size: c_int, own: bool) -> Option<
 }
 
 /// Memory that all processes of a communicator share, none within if they do not; none if the MPI fails.
-fn board_between<A: Abi>(communicator: A::Handle, rank: c_int, size: c_int) -> Option<Option<Board>> {
+fn segment_between<A: Abi>(communicator: A::Handle, rank: c_int, size: c_int) -> Option<Option<Segment>> {
     let (own, count) = (usize::try_from(rank).ok()?, usize::try_from(size).ok()?);
     let mut name: [c_char; NAME] = [0; NAME];
-    let (mut board, mut path) = (None, CString::default());
+    let (mut segment, mut path) = (None, CString::default());
     if rank == 0
-        && let Some((made, made_path)) = Board::make(own, count)
+        && let Some((made, made_path)) = Segment::make(own, count)
     {
         for (place, byte) in name.iter_mut().zip(made_path.as_bytes()) {
             *place = *byte as c_char;
         }
-        (board, path) = (Some(made), made_path);
+        (segment, path) = (Some(made), made_path);
     }
     let byte = A::handles().byte;
     // SAFETY: as many bytes in each process.
@@ -128,11 +128,11 @@ fn board_between<A: Abi>(communicator: A::Handle, rank: c_int, size: c_int) -> O
     let known = told == MPI_SUCCESS;
     if known && rank != 0 {
         // SAFETY: the last byte is 0: a name is shorter.
-        board = Board::open(own, count, unsafe { CStr::from_ptr(name.as_ptr()) });
+        segment = Segment::open(own, count, unsafe { CStr::from_ptr(name.as_ptr()) });
     }
-    let have = if known { count_all::<A>(communicator, size, board.is_some()) } else { None };
-    board::hide(&path);
-    Some(if have? == size { board } else { None })
+    let have = if known { count_all::<A>(communicator, size, segment.is_some()) } else { None };
+    segment::hide(&path);
+    Some(if have? == size { segment } else { None })
 }
 
 /// At the first such call of a communicator, by all of its processes: those whose processes do not use CUDA keep to the host.
@@ -140,17 +140,17 @@ fn board_between<A: Abi>(communicator: A::Handle, rank: c_int, size: c_int) -> O
 fn make<A: Abi>(communicator: A::Handle) -> Option<*mut Direct<A>> {
     let pmpi = pmpi::<A>();
     let (rank, size) = (rank_of::<A>(communicator)?, processes_of::<A>(communicator)?);
-    let silent = A::handles().comm_null;
-    let mut direct = Direct::<A> { board: None, silent, rank, size, exchanges: AtomicI64::new(0) };
+    let progress = A::handles().comm_null;
+    let mut direct = Direct::<A> { segment: None, progress, rank, size, exchanges: AtomicI64::new(0) };
     // Nothing that a process finds here by itself differs in another one.
     if all_registered::<A>(communicator, size) {
         let users = count_all::<A>(communicator, size, place_of(null_mut()).uses_cuda())?;
         if users > 0 {
-            direct.board = board_between::<A>(communicator, rank, size)?;
+            direct.segment = segment_between::<A>(communicator, rank, size)?;
         }
-        if direct.board.is_some() {
-            // SAFETY: a communicator of the program, and `silent` is writable.
-            let split = unsafe { (pmpi.comm_split)(communicator, 0, rank, &mut direct.silent) };
+        if direct.segment.is_some() {
+            // SAFETY: a communicator of the program, and `progress` is writable.
+            let split = unsafe { (pmpi.comm_split)(communicator, 0, rank, &mut direct.progress) };
             if split != MPI_SUCCESS {
                 return None;
             }
@@ -186,7 +186,7 @@ fn of<A: Abi>(communicator: A::Handle) -> Option<&'static Direct<A>> {
     };
     // SAFETY: it lives as long as the communicator, which the program does not free during its call.
     let direct = unsafe { &*direct };
-    direct.board.is_some().then_some(direct)
+    direct.segment.is_some().then_some(direct)
 }
 
 /// Before the MPI frees a communicator, which it may keep until its last message ends ([`plan`](crate::plan)).
@@ -233,22 +233,22 @@ pub fn start<A: Abi>() {
 
 /// At the end.
 pub fn end() {
-    landing::close_imports();
+    receive_buffer::close_imports();
     registry::unregister();
 }
 
 /// An exchange under way.
-struct Call<'a, A: Abi> {
+struct DirectCall<'a, A: Abi> {
     direct: &'a Direct<A>,
-    board: &'a Board,
+    segment: &'a Segment,
     number: i64,
     out: Flow,
     input: Flow,
-    landing: Option<Landing>,
+    receive_buffer: Option<ReceiveBuffer>,
     packs: Vec<dtc_batch_call>,
 }
 
-impl<A: Abi> Call<'_, A> {
+impl<A: Abi> DirectCall<'_, A> {
     fn wait(&self, peer: c_int, step: Step) -> bool {
         // Lets the MPI go on with messages that others wait for, as it does where it finds none. Those of a process with itself would not do:
         // MPICH looks at them alone.
@@ -256,33 +256,33 @@ impl<A: Abi> Call<'_, A> {
             let mut flag = 0;
             let any = A::CONSTANTS.any_source;
             // SAFETY: a communicator without messages, and `flag` is writable.
-            unsafe { (pmpi::<A>().iprobe)(any, 0, self.direct.silent, &mut flag, A::STATUS_IGNORE) };
+            unsafe { (pmpi::<A>().iprobe)(any, 0, self.direct.progress, &mut flag, A::STATUS_IGNORE) };
         };
-        self.board.wait(peer as usize, step, self.number, progress)
+        self.segment.wait(peer as usize, step, self.number, progress)
     }
 
     /// Tells each process that sends to this one where its blocks shall lie.
     fn offer(&self, ready: bool) {
-        let (number, name) = self.landing.as_ref().map_or((0, [0; _]), Landing::name);
-        self.board.set_target(Target { process: std::process::id().into(), number, name });
+        let (number, name) = self.receive_buffer.as_ref().map_or((0, [0; _]), ReceiveBuffer::name);
+        self.segment.set_target(Target { process: std::process::id().into(), number, name });
         if ready {
             for group in self.input.groups() {
-                self.board.set_space(group[0].peer as usize, space_of(group));
+                self.segment.set_space(group[0].peer as usize, space_of(group));
             }
         }
-        self.board.tell(Step::Offered, self.number, ready);
+        self.segment.tell(Step::Offered, self.number, ready);
     }
 
     /// Where this process packs its blocks for another one, which has offered; none if it cannot reach that.
     fn target(&self, peer: c_int) -> Option<*mut c_void> {
         let device = self.out.device?;
         let memory = if peer == self.direct.rank {
-            self.landing.as_ref().filter(|landing| landing.device() == device)?.memory()
+            self.receive_buffer.as_ref().filter(|receive_buffer| receive_buffer.device() == device)?.memory()
         } else {
-            let target = self.board.target_of(peer as usize);
-            landing::import(target.process, target.number, &target.name, device)
+            let target = self.segment.target_of(peer as usize);
+            receive_buffer::import(target.process, target.number, &target.name, device)
         };
-        let place = self.board.space_of(peer as usize).place;
+        let place = self.segment.space_of(peer as usize).place;
         (!memory.is_null()).then(|| offset(memory, place))
     }
 
@@ -294,7 +294,7 @@ impl<A: Abi> Call<'_, A> {
             if !self.wait(peer, Step::Offered) {
                 return None;
             }
-            let (wanted, own) = (self.board.space_of(peer as usize), space_of(group));
+            let (wanted, own) = (self.segment.space_of(peer as usize), space_of(group));
             // An error of the program, which the MPI reports.
             if (own.bytes, own.taken) != (wanted.bytes, wanted.taken) {
                 return None;
@@ -315,7 +315,7 @@ impl<A: Abi> Call<'_, A> {
 
     /// Whether all processes take part, as all of them find.
     fn vote(&self, able: bool) -> bool {
-        self.board.tell(Step::Voted, self.number, able);
+        self.segment.tell(Step::Voted, self.number, able);
         // All are waited for, whatever the first say.
         (0..self.direct.size).fold(able, |all, peer| self.wait(peer, Step::Voted) && all)
     }
@@ -325,24 +325,24 @@ impl<A: Abi> Call<'_, A> {
         let mut well = true;
         let mut unpacks = Vec::new();
         let unpack = |block: &FlowBlock| {
-            let (moved, landing) = (block.moved.as_ref()?, self.landing.as_ref()?);
-            batch_call(Packing::Unpack, moved, offset(landing.memory(), block.place), moved.bytes)
+            let (moved, receive_buffer) = (block.moved.as_ref()?, self.receive_buffer.as_ref()?);
+            batch_call(Packing::Unpack, moved, offset(receive_buffer.memory(), block.place), moved.bytes)
         };
         for group in self.input.groups().filter(|group| space_of(group).bytes > 0) {
             well = self.wait(group[0].peer, Step::PackedForOthers) && well;
             unpacks.extend(group.iter().filter_map(unpack));
         }
         let device = self.input.device.unwrap_or(0);
-        // SAFETY: the program's elements, and a landing for their bytes.
+        // SAFETY: the program's elements, and a receive buffer for their bytes.
         well && unsafe { moves::launch(device, Packing::Unpack, &unpacks, DTC_MEMORY_DEVICE) }
     }
 
     /// Does an exchange in which all processes take part; the code that the call returns.
     fn run(&self) -> c_int {
         let device = self.out.device.unwrap_or(0);
-        // SAFETY: the program's elements, and landings of other processes for their bytes.
+        // SAFETY: the program's elements, and receive buffers of other processes for their bytes.
         let packed = unsafe { moves::launch(device, Packing::Pack, &self.packs, DTC_MEMORY_DEVICE) };
-        self.board.tell(Step::PackedForOthers, self.number, packed);
+        self.segment.tell(Step::PackedForOthers, self.number, packed);
         if packed {
             count(Counted::Sent, self.out.bytes);
             count(Counted::Directly, self.out.bytes);
@@ -356,16 +356,16 @@ impl<A: Abi> Call<'_, A> {
 }
 
 /// Plans both directions of a call; none if this process cannot take part, as far as it can tell by itself.
-fn plan<A: Abi>(directions: &Directions<A>, neighbors: bool) -> Option<(Flow, Flow, Option<Landing>)> {
+fn plan<A: Abi>(directions: &Directions<A>, neighbors: bool) -> Option<(Flow, Flow, Option<ReceiveBuffer>)> {
     let Directions { out, input, communicator, .. } = directions;
     let (to, from) = neighbors::find::<A>(*communicator, neighbors, out.length, input.length)?;
     let out = Flow::plan(out, &to, *communicator)?;
     let input = Flow::plan(input, &from, *communicator)?;
-    let landing = match input.device.filter(|_| input.taken > 0) {
-        Some(device) => Some(landing::take(device, input.taken)?),
+    let receive_buffer = match input.device.filter(|_| input.taken > 0) {
+        Some(device) => Some(receive_buffer::take(device, input.taken)?),
         None => None,
     };
-    Some((out, input, landing))
+    Some((out, input, receive_buffer))
 }
 
 /// Does an exchange directly, and returns the code of the call; none if the other strategies shall do it, which all processes of the communicator
@@ -375,12 +375,12 @@ pub fn exchange<A: Abi>(directions: &Directions<A>, neighbors: bool) -> Option<c
         return None;
     }
     let direct = of::<A>(directions.communicator)?;
-    let board = direct.board.as_ref()?;
+    let segment = direct.segment.as_ref()?;
     let number = direct.exchanges.fetch_add(1, Ordering::Relaxed) + 1;
     let planned = plan(directions, neighbors);
     let able = planned.is_some();
-    let (out, input, landing) = planned.unwrap_or_default();
-    let mut call = Call { direct, board, number, out, input, landing, packs: Vec::new() };
+    let (out, input, receive_buffer) = planned.unwrap_or_default();
+    let mut call = DirectCall { direct, segment, number, out, input, receive_buffer, packs: Vec::new() };
     call.offer(able);
     let packs = if able { call.plan_packs() } else { None };
     let able = packs.is_some();

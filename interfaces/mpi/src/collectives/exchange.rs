@@ -1,7 +1,7 @@
 //! A call whose directions go through staging memory. Either is staged by itself, as either side of a message is: the MPI moves these blocks in
 //! messages between two processes, and chooses how by bytes alone.
 
-use super::arguments::Given;
+use super::arguments::BlockArguments;
 use super::side::{self, Side, Wanted};
 use crate::abi::{Abi, MPI_SUCCESS};
 use crate::memory::{Direction, fail, offset, place_of, true_lb_of};
@@ -22,9 +22,9 @@ pub struct Exchange<A: Abi> {
 #[derive(Clone, Copy)]
 pub struct Directions<A: Abi> {
     /// What is sent; without blocks in place.
-    pub out: Given<A>,
+    pub out: BlockArguments<A>,
     /// What is received.
-    pub input: Given<A>,
+    pub input: BlockArguments<A>,
     /// Whether elements are sent from where they are received.
     pub in_place: bool,
     /// Of the call.
@@ -32,7 +32,7 @@ pub struct Directions<A: Abi> {
 }
 
 /// The GPU of the first block that lies on one.
-fn device_of<A: Abi>(given: &Given<A>) -> Option<i32> {
+fn device_of<A: Abi>(given: &BlockArguments<A>) -> Option<i32> {
     if !given.is_usable() || !place_of(null()).uses_cuda() || !is_ready::<A>() {
         return None;
     }
@@ -53,7 +53,7 @@ fn device_of<A: Abi>(given: &Given<A>) -> Option<i32> {
 }
 
 /// A direction, unless a step of it failed: then the MPI moves it, if it may be given it.
-fn checked<A: Abi>(side: Option<Side<A>>, step: impl FnOnce(&Side<A>) -> bool) -> side::Staging<A> {
+fn checked<A: Abi>(side: Option<Side<A>>, step: impl FnOnce(&Side<A>) -> bool) -> side::SideStaging<A> {
     match side {
         Some(side) if !step(&side) => {
             if side.is_bound() {
@@ -105,7 +105,8 @@ impl<A: Abi> Exchange<A> {
 
     /// What the MPI is given in place of the program's arguments.
     pub fn given(&self, of_program: &Directions<A>) -> Directions<A> {
-        let given = |side: &Option<Side<A>>, given: &Given<A>| side.as_ref().map_or(*given, |side| side.given(given));
+        let given =
+            |side: &Option<Side<A>>, given: &BlockArguments<A>| side.as_ref().map_or(*given, |side| side.given(given));
         Directions {
             out: given(&self.out, &of_program.out),
             input: given(&self.input, &of_program.input),

@@ -1,11 +1,11 @@
 //! One direction of an exchange between GPUs ([`direct`](super::direct)): its blocks, and where each lies in the memory that it is packed into.
 
-use super::arguments::Given;
+use super::arguments::BlockArguments;
 use super::neighbors::Edges;
 use crate::abi::Abi;
-use crate::board::Space;
 use crate::memory::{Form, Moved, is_decoded, offset, place_of, span_of};
 use crate::rent::plan_now;
+use crate::segment::Space;
 use std::ffi::c_int;
 
 /// Blocks start at multiples of this.
@@ -48,7 +48,7 @@ pub struct Flow {
 
 impl Flow {
     /// Plans one direction; none if its blocks do not lie on one GPU, or cannot be packed by dtc.
-    pub fn plan<A: Abi>(given: &Given<A>, edges: &Edges, communicator: A::Handle) -> Option<Flow> {
+    pub fn plan<A: Abi>(given: &BlockArguments<A>, edges: &Edges, communicator: A::Handle) -> Option<Flow> {
         let mut flow = Flow::default();
         for edge in edges {
             let moved = flow.moved_of(given, edge.at, communicator)?;
@@ -61,7 +61,12 @@ impl Flow {
     }
 
     /// The elements of a block, none within if it has no bytes.
-    fn moved_of<A: Abi>(&mut self, given: &Given<A>, at: usize, communicator: A::Handle) -> Option<Option<Moved>> {
+    fn moved_of<A: Abi>(
+        &mut self,
+        given: &BlockArguments<A>,
+        at: usize,
+        communicator: A::Handle,
+    ) -> Option<Option<Moved>> {
         let (elements, datatype, memory) = (given.elements(at), given.datatype(at), given.memory_of(at));
         if elements == 0 {
             return Some(None);

@@ -1,7 +1,7 @@
 //! One direction of such a call. All blocks that are sent are packed into one piece of staging memory, and those received are unpacked from
 //! another. Those on one GPU are moved by one launch.
 
-use super::arguments::{Given, Numbers};
+use super::arguments::{BlockArguments, Numbers};
 use super::block::{Block, Elements};
 use crate::abi::Abi;
 use crate::limits::{LARGEST_MESSAGE, limits};
@@ -49,7 +49,7 @@ pub struct Wanted<A: Abi> {
 }
 
 /// A direction that goes through staging memory, none if the MPI moves it, or why it cannot.
-pub type Staging<A> = Result<Option<Side<A>>, Refused>;
+pub type SideStaging<A> = Result<Option<Side<A>>, Refused>;
 
 /// Whether elements of a predefined datatype lie without gaps, and how many bytes one has. Those of pairs do not.
 fn dense_size<A: Abi>(datatype: A::Handle) -> Option<i64> {
@@ -59,7 +59,7 @@ fn dense_size<A: Abi>(datatype: A::Handle) -> Option<i64> {
 
 /// The elements of a block that the processor reaches, or none if the MPI shall move the direction.
 fn elements_on_host<A: Abi>(
-    given: &Given<A>,
+    given: &BlockArguments<A>,
     at: usize,
     wanted: &Wanted<A>,
     whole: i64,
@@ -87,7 +87,7 @@ fn elements_on_host<A: Abi>(
 }
 
 /// Packed bytes of a direction, if dtc moves as many.
-fn bytes_of<A: Abi>(given: &Given<A>) -> Option<i64> {
+fn bytes_of<A: Abi>(given: &BlockArguments<A>) -> Option<i64> {
     let mut bytes: i64 = 0;
     for at in 0..given.length {
         let (elements, datatype) = (given.elements(at), given.datatype(at));
@@ -104,7 +104,7 @@ fn bytes_of<A: Abi>(given: &Given<A>) -> Option<i64> {
 /// # Errors
 ///
 /// The MPI does not accept a datatype, or must not be given the elements.
-pub fn stage<A: Abi>(given: &Given<A>, wanted: &Wanted<A>) -> Staging<A> {
+pub fn stage<A: Abi>(given: &BlockArguments<A>, wanted: &Wanted<A>) -> SideStaging<A> {
     if !given.is_usable() {
         return Ok(None);
     }
@@ -146,13 +146,13 @@ type Planned<A> = (Block<A>, Form, Span);
 
 /// Plans a block of such a direction; none if the MPI shall move the direction.
 fn plan_on_device<A: Abi>(
-    given: &Given<A>,
+    given: &BlockArguments<A>,
     wanted: &Wanted<A>,
     at: usize,
     taken: i64,
 ) -> Result<Option<Planned<A>>, Refused> {
     let (elements, datatype, memory) = (given.elements(at), given.datatype(at), given.memory_of(at));
-    let nothing = |span| Ok(Some((Block::new(Elements::Nothing, taken, Place::SEVERAL), Form::Packed, span)));
+    let nothing = |span| Ok(Some((Block::new(Elements::Nothing, taken, Place::MIXED), Form::Packed, span)));
     if elements == 0 {
         return nothing(Span::default());
     }
@@ -180,7 +180,7 @@ fn plan_on_device<A: Abi>(
 
 /// Stages such a direction; leaves it to a CUDA-aware MPI if it may take it as it is.
 #[cold]
-fn stage_on_device<A: Abi>(given: &Given<A>, wanted: &Wanted<A>, device: i32) -> Staging<A> {
+fn stage_on_device<A: Abi>(given: &BlockArguments<A>, wanted: &Wanted<A>, device: i32) -> SideStaging<A> {
     let refuse = || if takes_devices() { Ok(None) } else { Err(Refused(fail::<A>(A::CONSTANTS.err_other))) };
     // MPI_Alltoallw of Open MPI 5.0 ends by a signal where a process sends to itself from memory of a GPU to the host, or back.
     let on_host = A::IS_OPEN_MPI && takes_devices() && wanted.other.is_none() && wanted.direction != Direction::Both;
@@ -219,7 +219,7 @@ fn stage_on_device<A: Abi>(given: &Given<A>, wanted: &Wanted<A>, device: i32) ->
 }
 
 impl<A: Abi> Side<A> {
-    fn new(given: &Given<A>, blocks: Vec<Block<A>>, staging: BlockRef, bytes: i64) -> Side<A> {
+    fn new(given: &BlockArguments<A>, blocks: Vec<Block<A>>, staging: BlockRef, bytes: i64) -> Side<A> {
         let length = given.length;
         Side {
             blocks,
@@ -235,7 +235,7 @@ impl<A: Abi> Side<A> {
 
     /// Gives the MPI the next block: packed bytes, or elements of the program's datatype whose lowest byte is displaced by `raw`. False if there is
     /// no memory.
-    fn give(&mut self, given: &Given<A>, at: usize, direction: Direction, raw: Option<i64>) -> bool {
+    fn give(&mut self, given: &BlockArguments<A>, at: usize, direction: Direction, raw: Option<i64>) -> bool {
         let Some(place) = self.blocks.get(at).map(|block| block.place) else { return false };
         if let Some(low) = raw {
             self.datatypes.push(given.datatype(at));
@@ -265,8 +265,8 @@ impl<A: Abi> Side<A> {
     }
 
     /// What the MPI is given in place of the program's arguments.
-    pub fn given(&self, of_program: &Given<A>) -> Given<A> {
-        Given {
+    pub fn given(&self, of_program: &BlockArguments<A>) -> BlockArguments<A> {
+        BlockArguments {
             memory: self.staging.memory(),
             counts: self.counts.as_ptr(),
             places: self.places.as_ptr(),

@@ -1,7 +1,7 @@
 //! The calls: blocking, nonblocking and persistent ones, of all processes or of neighbors. Their arguments begin with memory, counts,
 //! displacements and datatypes of what is sent, the same of what is received, and the communicator.
 
-use super::arguments::{Given, absent_neighbors, degrees};
+use super::arguments::{BlockArguments, absent_neighbors, degrees};
 use super::direct;
 use super::exchange::{Directions, Exchange, decode};
 use crate::abi::{Abi, MPI_SUCCESS};
@@ -9,18 +9,18 @@ use crate::memory::has_gpu;
 use crate::operations::Operation;
 use crate::rent::Refused;
 use crate::seen::sees_completions;
-use crate::start::{is_aside, is_ready};
+use crate::start::{is_ready, passes_through};
 use crate::words::Words;
 use std::ffi::c_int;
 
 /// Whether the library may do a part of a collective.
 fn may_exchange<A: Abi>() -> bool {
-    !is_aside() && (!has_gpu() || is_ready::<A>())
+    !passes_through() && (!has_gpu() || is_ready::<A>())
 }
 
 /// The arguments of one direction, from the argument `first` on. Displacements of neighbors are wide in all forms.
-fn given_at<A: Abi>(words: &Words<'_>, first: usize, length: usize, neighbors: bool) -> Given<A> {
-    Given {
+fn given_at<A: Abi>(words: &Words<'_>, first: usize, length: usize, neighbors: bool) -> BlockArguments<A> {
+    BlockArguments {
         length,
         wide_counts: words.is_wide(),
         wide_places: words.is_wide() || neighbors,
@@ -43,12 +43,17 @@ fn directions_of<A: Abi>(words: &Words<'_>, neighbors: bool) -> Option<Direction
     let in_place = words.word(0) == A::IN_PLACE as usize;
     let out = given_at(words, 0, if in_place { 0 } else { out_length }, neighbors);
     let input = given_at(words, 4, length, neighbors);
-    Some(Directions { out: Given { absent, ..out }, input: Given { absent, ..input }, in_place, communicator })
+    Some(Directions {
+        out: BlockArguments { absent, ..out },
+        input: BlockArguments { absent, ..input },
+        in_place,
+        communicator,
+    })
 }
 
 /// Puts what the MPI is given of a direction in the place of the program's arguments.
-fn put<A: Abi>(words: &mut Words<'_>, first: usize, given: &Given<A>) {
-    let Given { memory, counts, places, datatypes, .. } = *given;
+fn put<A: Abi>(words: &mut Words<'_>, first: usize, given: &BlockArguments<A>) {
+    let BlockArguments { memory, counts, places, datatypes, .. } = *given;
     for (at, word) in [memory as usize, counts as usize, places as usize, datatypes as usize].into_iter().enumerate() {
         words.put(first + at, word);
     }

@@ -6,7 +6,7 @@
 
 enum { TAG = 5, PIECE = 64 << 20 };
 
-/* Rows of blocks of doubles: longer than an int counts, packed and as they lie. */
+/* Rows of blocks of doubles: longer than an int counts, packed and as raw spans. */
 enum { ROW_BYTES = 48 << 16, ROW_LENGTH = 56 << 16, ROWS = 690 };
 static const int64_t bytes = (int64_t)ROW_BYTES * ROWS, length = (int64_t)ROW_LENGTH * ROWS;
 

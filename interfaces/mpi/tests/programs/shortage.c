@@ -10,7 +10,7 @@ enum { TAG = 5, ROUNDS = 50 };
 static long *allocations_left;
 
 /* Ends a round: what the call says, and whether all came, or nothing. */
-static int judge(const char *call, long left, int result, struct buffer *received, struct elements before, struct elements after)
+static int verify(const char *call, long left, int result, struct buffer *received, struct elements before, struct elements after)
 {
     *allocations_left = -1;
     download(received);
@@ -95,13 +95,13 @@ int main(int argc, char **argv)
         if (kind == 3) result = packed(&sent, &received, rows, bytes);
         if (kind == 4) result = persistent(&sent, &received, rows);
         const char *names[] = {"MPI_Sendrecv", "MPI_Alltoallw", "MPI_Irecv and MPI_Isend", "MPI_Pack and MPI_Unpack", "MPI_Alltoallw_init"};
-        if (judge(names[kind], left, result, &received, before, after)) failed++;
+        if (verify(names[kind], left, result, &received, before, after)) failed++;
         else done++;
         /* With memory again. */
         refill(&received, 2);
         result = MPI_Sendrecv(sent.memory, 1, rows, 0, TAG, received.memory, 1, rows, 0, TAG, MPI_COMM_SELF, MPI_STATUS_IGNORE);
         CHECK(result == MPI_SUCCESS, "%d", result);
-        judge("again", -1, result, &received, before, after);
+        verify("again", -1, result, &received, before, after);
         release(&sent), release(&received), drop(before), drop(after);
         MPI_Type_free(&rows);
     }

@@ -54,8 +54,8 @@ unsafe extern "C" fn yaksa_ipack(
     // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until the request
     // is done, and `actual` and `request` are null or writable (contract of this function).
     answer(|| unsafe {
-        let asked = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
-        let (bytes, pending) = asked.start::<true>()?;
+        let requested = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
+        let (bytes, pending) = requested.start::<true>()?;
         write(actual, bytes)?;
         write(request, into_handle(pending))
     })
@@ -80,8 +80,8 @@ unsafe extern "C" fn yaksa_iunpack(
     // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until the request
     // is done, and `actual` and `request` are null or writable (contract of this function).
     answer(|| unsafe {
-        let asked = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
-        let (bytes, pending) = asked.start::<false>()?;
+        let requested = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
+        let (bytes, pending) = requested.start::<false>()?;
         write(actual, bytes)?;
         write(request, into_handle(pending))
     })
@@ -105,8 +105,8 @@ unsafe extern "C" fn yaksa_pack(
     // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until this
     // returns, which `finish` does when they are moved, and `actual` is null or writable (contract of this function).
     answer(|| unsafe {
-        let asked = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
-        write(actual, asked.finish::<true>()?)
+        let requested = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
+        write(actual, requested.finish::<true>()?)
     })
 }
 
@@ -128,8 +128,8 @@ unsafe extern "C" fn yaksa_unpack(
     // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until this
     // returns, which `finish` does when they are moved, and `actual` is null or writable (contract of this function).
     answer(|| unsafe {
-        let asked = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
-        write(actual, asked.finish::<false>()?)
+        let requested = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
+        write(actual, requested.finish::<false>()?)
     })
 }
 
@@ -152,8 +152,8 @@ unsafe extern "C" fn yaksa_pack_stream(
     // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until the stream
     // has passed the call, and `stream` points to a live stream (contract of this function).
     answer(|| unsafe {
-        let asked = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
-        write(actual, asked.enqueue::<true>(pointed_to(stream)?)?)
+        let requested = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
+        write(actual, requested.enqueue::<true>(pointed_to(stream)?)?)
     })
 }
 
@@ -176,8 +176,8 @@ unsafe extern "C" fn yaksa_unpack_stream(
     // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until the stream
     // has passed the call, and `stream` points to a live stream (contract of this function).
     answer(|| unsafe {
-        let asked = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
-        write(actual, asked.enqueue::<false>(pointed_to(stream)?)?)
+        let requested = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
+        write(actual, requested.enqueue::<false>(pointed_to(stream)?)?)
     })
 }
 

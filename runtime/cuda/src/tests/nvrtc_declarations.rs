@@ -5,7 +5,7 @@ use crate::driver::declarations::{Signature, sizes};
 use cudarc::nvrtc::sys;
 
 /// The signature of a field of the table.
-fn of<S: Signature>(_: fn(&Functions) -> &S) -> Vec<usize> {
+fn of<S: Signature>(_: fn(&NvrtcFunctions) -> &S) -> Vec<usize> {
     S::sizes()
 }
 

@@ -1,6 +1,6 @@
 //! The machine code of a type: its kernel and its thunks.
 
-use crate::cpu::{self, Calls, Kernel, Program, Thunks};
+use crate::cpu::{self, Calls, CpuKernel, Program, Thunks};
 use dtc_compiler::plan::Target;
 use dtc_compiler::plan::strategy::Strategy;
 use once_cell::race::OnceBox;
@@ -14,7 +14,7 @@ pub(super) struct CodeSlot {
     /// one element.
     min_nest_elements: Option<u64>,
     /// `None` inside if the target has no kernel for the type.
-    kernel: OnceBox<Option<Kernel>>,
+    kernel: OnceBox<Option<CpuKernel>>,
     /// They call the kernel, or a microkernel with lists of the program.
     thunks: OnceBox<Option<Thunks>>,
     /// Set by the thread that makes the thunks. Other threads go on without them, so that a forked child cannot wait forever.
@@ -33,13 +33,13 @@ impl CodeSlot {
     }
 
     #[inline]
-    pub(super) fn kernel(&self) -> Option<&Kernel> {
+    pub(super) fn kernel(&self) -> Option<&CpuKernel> {
         self.kernel.get().and_then(Option::as_ref)
     }
 
     /// The kernel, if it serves whole elements of a count.
     #[inline]
-    pub(super) fn kernel_for(&self, count: u64) -> Option<&Kernel> {
+    pub(super) fn kernel_for(&self, count: u64) -> Option<&CpuKernel> {
         if self.min_nest_elements.is_some_and(|min| count >= min) { None } else { self.kernel() }
     }
 

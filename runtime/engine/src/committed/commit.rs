@@ -9,7 +9,7 @@ impl Engine {
     /// unless the policy is [`Policy::Eager`](crate::Policy::Eager).
     ///
     /// This does no work unless the policy wants a kernel at commit: the first packs and unpacks move the type as it was described
-    /// ([`Described`](crate::Described)). Its canonical form, hash and plan are made when its calls have cost as much as making them
+    /// ([`UncommittedPlan`](crate::Described)). Its canonical form, hash and plan are made when its calls have cost as much as making them
     /// takes, or when one of them is asked for; with [`Policy::Lazy`](crate::Policy::Lazy) by the first call, since equal types count
     /// their calls together.
     ///
@@ -26,7 +26,7 @@ impl Engine {
     /// # Ok::<(), dtc_runtime::datatype::DatatypeError>(())
     /// ```
     pub fn commit(&self, datatype: &Datatype) -> Committed {
-        let committed = self.adopt(datatype.clone());
+        let committed = self.prepare(datatype.clone());
         committed.commit();
         committed
     }
@@ -44,7 +44,7 @@ impl Engine {
     /// assert_eq!(engine.cached_types(), 1);
     /// # Ok::<(), dtc_runtime::TextError>(())
     /// ```
-    pub fn adopt(&self, datatype: Datatype) -> Committed {
+    pub fn prepare(&self, datatype: Datatype) -> Committed {
         Committed::new(datatype, self.clone())
     }
 }

@@ -8,7 +8,7 @@ use crate::memory::{Memory, MemoryMut, Room};
 use crate::piece::{Buffer, piece_end};
 use crate::range::Range;
 use dtc_compiler::datatype::Predefined;
-use dtc_compiler::external32::{Bytes, Conversion, Cursor, Run};
+use dtc_compiler::external32::{Bytes, Conversion, ConversionRun, Cursor};
 use dtc_compiler::plan::Direction;
 use dtc_microkernels::external32::{Blocks, ConvertFn, drop_excess, first_misfit, select_convert};
 
@@ -268,7 +268,7 @@ impl<const PACK: bool> Converter<'_, PACK> {
             }
             // SAFETY: `values` values fit in the `bytes - done` bytes from `at` on, so the contract of `values` covers them, and
             // what they become.
-            unsafe { self.blocks(at, Bytes::default(), Run { values, ..run }, 1, Bytes::default()) };
+            unsafe { self.blocks(at, Bytes::default(), ConversionRun { values, ..run }, 1, Bytes::default()) };
             self.cursor.advance(values);
             self.position += values * run.conversion.external_size();
             done += values * size;
@@ -281,7 +281,7 @@ impl<const PACK: bool> Converter<'_, PACK> {
     /// # Safety
     ///
     /// As for [`Converter::values`], for the runs.
-    unsafe fn blocks(&mut self, packed: *mut u8, start: Bytes, run: Run, count: u64, stride: Bytes) {
+    unsafe fn blocks(&mut self, packed: *mut u8, start: Bytes, run: ConversionRun, count: u64, stride: Bytes) {
         let packed = packed.wrapping_add(start.packed as usize);
         let external = self.external().wrapping_add(start.external as usize);
         let (from, to) = if PACK { (packed, external) } else { (external, packed) };

@@ -11,8 +11,8 @@ mod pack;
 mod parallel;
 
 use crate::cached_type::CachedType;
-use crate::described::Described;
-use crate::device::DescribedOnDevices;
+use crate::described::UncommittedPlan;
+use crate::device::UncommittedOnDevices;
 use crate::engine::Engine;
 use crate::error::PackError;
 use crate::policy::{Policy, Tier};
@@ -81,9 +81,9 @@ struct Inner {
     /// need it at the same time each make one, and one is kept.
     cached: OnceBox<Arc<CachedType>>,
     /// The type as described, for its first calls.
-    described: OnceBox<Described>,
+    described: OnceBox<UncommittedPlan>,
     /// The same on devices.
-    on_devices: DescribedOnDevices,
+    on_devices: UncommittedOnDevices,
     ahead: Ahead,
     engine: Engine,
     /// The values of the type; made when they are first converted.
@@ -112,7 +112,7 @@ impl Committed {
             datatype,
             cached: OnceBox::new(),
             described: OnceBox::new(),
-            on_devices: DescribedOnDevices::default(),
+            on_devices: UncommittedOnDevices::default(),
             ahead: Ahead::default(),
             engine,
             external32: OnceBox::new(),
@@ -151,8 +151,8 @@ impl Committed {
     }
 
     /// The type as it was described.
-    fn described(&self) -> &Described {
-        self.inner.described.get_or_init(|| Box::new(Described::new(lower(&self.inner.datatype))))
+    fn described(&self) -> &UncommittedPlan {
+        self.inner.described.get_or_init(|| Box::new(UncommittedPlan::new(lower(&self.inner.datatype))))
     }
 
     /// The cached type, if there is one, or the description, if it serves a call that moves `take` bytes; otherwise the cached type, made now
@@ -217,9 +217,9 @@ impl Committed {
         &self.inner.datatype
     }
 
-    /// Does what the policy of the engine wants at commit: [`Engine::adopt`] has done nothing yet.
+    /// Does what the policy of the engine wants at commit: [`Engine::prepare`] has done nothing yet.
     ///
-    /// See [`Engine::adopt`] for an example.
+    /// See [`Engine::prepare`] for an example.
     pub fn commit(&self) {
         if matches!(self.engine().policy(), Policy::Eager | Policy::Always) {
             self.engine().shared.compile_now(self.shared());
@@ -435,5 +435,5 @@ impl Committed {
 /// What moves the bytes of a call.
 enum First<'a> {
     Cached(&'a CachedType),
-    Described(&'a Described),
+    Described(&'a UncommittedPlan),
 }

@@ -65,7 +65,7 @@ impl Committed {
         }
         other_call();
         // SAFETY: the room is that of `source`, the length that of `packed`, and the slices cannot overlap.
-        unsafe { self.checked::<true>(addresses, room, PackedSide { range, length: packed.len() }) }
+        unsafe { self.checked::<true>(addresses, room, PackedEndpoint { range, length: packed.len() }) }
     }
 
     /// Unpacks all bytes of a range, in order, from `packed`. Returns how many bytes were read; `packed` may have more.
@@ -111,7 +111,7 @@ impl Committed {
         }
         other_call();
         // SAFETY: the room is that of `destination`, the length that of `packed`, and the slices cannot overlap.
-        unsafe { self.checked::<false>(addresses, room, PackedSide { range, length: packed.len() }) }
+        unsafe { self.checked::<false>(addresses, room, PackedEndpoint { range, length: packed.len() }) }
     }
 
     /// Packs whole elements, at addresses in host memory; returns how many bytes. Moves nothing and returns `None` unless `room`, the
@@ -204,7 +204,7 @@ impl Committed {
         &self,
         addresses: Addresses,
         room: Room,
-        packed: PackedSide,
+        packed: PackedEndpoint,
     ) -> Result<usize, PackError> {
         let range = check_packed(self.check(room, packed.range)?, packed.length)?;
         // SAFETY: `check` found every byte of the elements inside the room, and `check_packed` the range inside the packed side.
@@ -240,7 +240,7 @@ impl Committed {
 }
 
 /// The packed side of a call. One value, so that the short path of a call, which does not make it, keeps the range in registers.
-struct PackedSide {
+struct PackedEndpoint {
     range: Range,
     /// Bytes of the caller's buffer.
     length: usize,

@@ -4,7 +4,7 @@
 //! few cut steps suffices, whatever the depth.
 
 use super::program::{Bound, Program, microkernel};
-use super::{Addresses, Kernel};
+use super::{Addresses, CpuKernel};
 use dtc_compiler::plan::{Offsets, Part, RunTable, Step, StepId};
 use smallvec::SmallVec;
 
@@ -41,7 +41,7 @@ impl Program {
     /// Every byte of the range is readable on one side and writable on the other, and the sides do not overlap.
     pub(crate) unsafe fn range<const PACK: bool>(
         &self,
-        kernel: Option<&Kernel>,
+        kernel: Option<&CpuKernel>,
         addresses: Addresses,
         skip: u64,
         take: u64,
@@ -65,7 +65,7 @@ impl Program {
     /// As for [`Program::range`].
     unsafe fn bytes<const PACK: bool, const NON_TEMPORAL: bool>(
         &self,
-        kernel: Option<&Kernel>,
+        kernel: Option<&CpuKernel>,
         addresses: Addresses,
         skip: u64,
         take: u64,

@@ -18,26 +18,26 @@ use once_cell::race::OnceBox;
 type KernelFn = unsafe extern "C" fn(*mut u8, *mut u8, u64, *const *const u8);
 
 /// The kernels of one type, in both directions.
-pub(crate) struct Kernel {
+pub(crate) struct CpuKernel {
     /// Keeps the instructions in memory.
     _code: Code,
-    pack: Half,
-    unpack: Half,
+    pack: DirectionCode,
+    unpack: DirectionCode,
 }
 
-struct Half {
+struct DirectionCode {
     entry: KernelFn,
     tables: Box<[*const u8]>,
 }
 
 // SAFETY: the table pointers lead into lists of the program, which lives as long as the kernel and never changes.
-unsafe impl Send for Kernel {}
+unsafe impl Send for CpuKernel {}
 // SAFETY: the tables and the code are only read.
-unsafe impl Sync for Kernel {}
+unsafe impl Sync for CpuKernel {}
 
 /// Compiles the kernels of a program; `None` when this machine or its policy does not allow it.
 #[cfg(feature = "jit")]
-pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
+pub(crate) fn compile(program: &Program, target: &Target) -> Option<CpuKernel> {
     // One process runs on one CPU, so the first target is the only one.
     static COMPILER: OnceBox<Option<Compiler>> = OnceBox::new();
     let compiler = COMPILER.get_or_init(|| Box::new(Compiler::new(target.level).ok())).as_ref()?;
@@ -46,18 +46,18 @@ pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
 
 /// No kernels: there is no compiler without the feature `jit`.
 #[cfg(not(feature = "jit"))]
-pub(crate) fn compile(_: &Program, _: &Target) -> Option<Kernel> {
+pub(crate) fn compile(_: &Program, _: &Target) -> Option<CpuKernel> {
     None
 }
 
 /// The kernels of a program that were compiled ahead of time; `None` when the bytes are others, or this machine's policy does not
 /// allow code to be made.
-pub(crate) fn load(bytes: &[u8], program: &Program, target: &Target) -> Option<Kernel> {
+pub(crate) fn load(bytes: &[u8], program: &Program, target: &Target) -> Option<CpuKernel> {
     bind(Image::from_bytes(bytes, program.plan()).ok()?, program, target)
 }
 
 /// Gives kernels an address, and the microkernels and lists that they refer to.
-fn bind(image: Image, program: &Program, target: &Target) -> Option<Kernel> {
+fn bind(image: Image, program: &Program, target: &Target) -> Option<CpuKernel> {
     let plan = program.plan();
     let mut code = Vec::new();
     let mut place = |direction: Direction, mut compiled: MachineCode| {
@@ -74,10 +74,10 @@ fn bind(image: Image, program: &Program, target: &Target) -> Option<Kernel> {
     let half = |start: usize, tables| {
         // SAFETY: the compiler placed a function of this signature at the start of each part.
         let entry = unsafe { std::mem::transmute::<*const u8, KernelFn>(code.start().wrapping_add(start)) };
-        Half { entry, tables }
+        DirectionCode { entry, tables }
     };
     let (pack, unpack) = (half(pack, pack_tables), half(unpack, unpack_tables));
-    Some(Kernel { _code: code, pack, unpack })
+    Some(CpuKernel { _code: code, pack, unpack })
 }
 
 /// Writes the addresses of the microkernels into the code. One element decides how they store and prefetch.
@@ -124,7 +124,7 @@ fn table(step: &Step) -> Option<*const u8> {
     }
 }
 
-impl Kernel {
+impl CpuKernel {
     /// The calls that move one whole element, and several.
     pub(crate) fn calls<const PACK: bool>(&self) -> Calls {
         let half = if PACK { &self.pack } else { &self.unpack };

@@ -11,7 +11,7 @@ mod run;
 mod straight;
 mod thunk;
 
-pub(crate) use kernel::{Kernel, compile, load};
+pub(crate) use kernel::{CpuKernel, compile, load};
 pub(crate) use program::Program;
 pub(crate) use run::Run;
 pub(crate) use thunk::{Calls, Thunks};

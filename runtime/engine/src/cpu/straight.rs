@@ -67,7 +67,7 @@ impl Straight {
     }
 }
 
-/// Writes the end of a function: the step to the next element and a jump to `start`, where there may be several, and the return.
+/// Writes the end of a function: the step to the next element and a jump to `start`, if there is another element, and the return.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn encode_end(code: &mut Vec<u8>, start: usize, next: Option<(i32, i32)>) {
     if let Some((extent, size)) = next {

@@ -1,7 +1,7 @@
 //! Compiling kernels: from a bundle or the store, or by NVRTC.
 
 use super::device_type::DeviceType;
-use super::kernel::Kernel;
+use super::kernel::DeviceKernel;
 use super::state::DeviceState;
 use crate::bundle::{self, Name};
 use crate::error::without_source;
@@ -40,7 +40,7 @@ impl DeviceType {
         }
     }
 
-    fn load(&self, variants: &[Variant]) -> Result<Vec<Option<Arc<Kernel>>>, CudaError> {
+    fn load(&self, variants: &[Variant]) -> Result<Vec<Option<Arc<DeviceKernel>>>, CudaError> {
         let entries: Vec<&str> = variants.iter().map(cuda::entry).collect();
         let (functions, tables) = match self.bundled(variants, &entries) {
             Some((functions, lists)) => (functions, self.state.upload(&lists)?),
@@ -50,7 +50,7 @@ impl DeviceType {
             }
         };
         let tables = tables.map(Arc::new);
-        let kernel = |function| Some(Arc::new(Kernel { function, tables: tables.clone() }));
+        let kernel = |function| Some(Arc::new(DeviceKernel { function, tables: tables.clone() }));
         Ok(functions.into_iter().map(kernel).collect())
     }
 

@@ -5,7 +5,7 @@ use super::device_type::DeviceType;
 use super::launch::{Grid, Launch, Move};
 use super::multi_type::KernelCache;
 use crate::multiprocessors::Multiprocessors;
-use dtc_compiler::codegen::cuda::{GENERIC_COPY, Target};
+use dtc_compiler::codegen::cuda::{CopyTarget, GENERIC_COPY};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant};
 use dtc_cuda::{CudaError, Stream, graph};
@@ -67,7 +67,7 @@ impl DeviceType {
         let call = Call { memory: source, packed: target, first: source_first, bytes };
         let bounds = self.bounds(requested.counts[0]);
         let scope = stream.device().scope()?;
-        let mut last = Target { low: bounds.low, high: bounds.high, first: target_first, ..Target::default() };
+        let mut last = CopyTarget { low: bounds.low, high: bounds.high, first: target_first, ..CopyTarget::default() };
         if let Some(variant) = CopyVariant::serving(&self.plan, &to.plan, &requested.call)
             && let Some(blocks) = variant.blocks(bytes)
         {
@@ -78,7 +78,7 @@ impl DeviceType {
                 graph::keep_in_graph(&scope, stream, kernel)?;
                 let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
                 let last = (&raw mut last).cast();
-                // SAFETY: the kernel was compiled for these two types, and ends in a `Target`. It reads the `bytes` of the source
+                // SAFETY: the kernel was compiled for these two types, and ends in a `CopyTarget`. It reads the `bytes` of the source
                 // and writes those of the destination, which the device reaches (contract of this function).
                 return unsafe {
                     let grid = Grid::all(blocks, variant.threads());
@@ -95,7 +95,7 @@ impl DeviceType {
         last.tables = other.tables;
         last.programs = [program.program.address(), other.program.address()];
         let (grid, last) = (Grid::all(blocks, GENERIC_COPY.threads()), (&raw mut last).cast());
-        // SAFETY: the generic kernel interprets the programs of these two types, and ends in a `Target`. It reads the `bytes` of
+        // SAFETY: the generic kernel interprets the programs of these two types, and ends in a `CopyTarget`. It reads the `bytes` of
         // the source and writes those of the destination, which the device reaches (contract of this function).
         unsafe {
             Launch { function: generic.copy(), call: &call, tables: program.tables, grid }.enqueue(&scope, stream, last)

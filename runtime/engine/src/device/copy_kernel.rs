@@ -1,7 +1,7 @@
 //! Kernels that copy from one type to another.
 
 use super::device_type::DeviceType;
-use super::kernel::Kernel;
+use super::kernel::DeviceKernel;
 use super::multi_type::KernelSpec;
 use super::state::DeviceState;
 use crate::error::without_source;
@@ -19,13 +19,13 @@ pub(crate) struct CopyKernelSpec {
 }
 
 impl KernelSpec for CopyKernelSpec {
-    type Code = Kernel;
+    type Code = DeviceKernel;
 
-    fn load(&self, state: &DeviceState) -> Result<Option<Kernel>, CudaError> {
+    fn load(&self, state: &DeviceState) -> Result<Option<DeviceKernel>, CudaError> {
         let [Some(from), Some(to)] = self.plans.each_ref().map(Weak::upgrade) else { return Ok(None) };
         let program = cuda::copy(&from.plan, &to.plan, &self.variant).map_err(without_source)?;
         let mut functions = state.functions(&program.source, &[COPY_ENTRY])?;
         let tables = state.upload(&program.tables)?.map(Arc::new);
-        Ok(functions.pop().map(|function| Kernel { function, tables }))
+        Ok(functions.pop().map(|function| DeviceKernel { function, tables }))
     }
 }

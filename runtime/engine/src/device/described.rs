@@ -20,7 +20,7 @@ const CALLS: u32 = 8;
 
 /// A type as described on the devices that it was used on.
 #[derive(Default)]
-pub(crate) struct DescribedOnDevices {
+pub(crate) struct UncommittedOnDevices {
     devices: OnceLock<Box<[OnceLock<Arc<DeviceType>>; DEVICES]>>,
     calls: AtomicU32,
 }
@@ -36,7 +36,7 @@ pub(crate) enum FirstUse {
     Canonical,
 }
 
-impl DescribedOnDevices {
+impl UncommittedOnDevices {
     /// Counts a call, for a description of so many list entries.
     pub(crate) fn count(&self, entries: u64, background: bool) -> FirstUse {
         if entries < LONG {
@@ -65,12 +65,12 @@ mod tests {
 
     #[test]
     fn short_lists_are_canonical_at_once() {
-        assert_eq!(DescribedOnDevices::default().count(LONG - 1, true), FirstUse::Canonical);
+        assert_eq!(UncommittedOnDevices::default().count(LONG - 1, true), FirstUse::Canonical);
     }
 
     #[test]
     fn the_second_call_asks_the_background() {
-        let calls = DescribedOnDevices::default();
+        let calls = UncommittedOnDevices::default();
         let all: Vec<FirstUse> = (0..20).map(|_| calls.count(LONG, true)).collect();
         assert_eq!(all.iter().position(|&first| first == FirstUse::DescribedAgain), Some(1));
         assert_eq!(all.iter().filter(|&&first| first == FirstUse::Described).count(), 19);
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn without_a_thread_a_later_call_makes_the_canonical_form() {
-        let calls = DescribedOnDevices::default();
+        let calls = UncommittedOnDevices::default();
         let described = (0..20).take_while(|_| calls.count(LONG, false) == FirstUse::Described).count();
         assert_eq!(described, CALLS as usize);
     }

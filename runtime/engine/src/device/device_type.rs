@@ -1,7 +1,7 @@
 //! One type on one device: its plan, its kernels, and how a call is launched.
 
 use super::generic::Interpreter;
-use super::kernel::{Kernel, KernelSlot};
+use super::kernel::{DeviceKernel, KernelSlot};
 use super::state::DeviceState;
 use crate::policy::Policy;
 use crate::shape::Shape;
@@ -161,7 +161,7 @@ impl DeviceType {
     }
 
     /// The kernel of a variant, if it is there.
-    pub(crate) fn kernel(&self, variant: &Variant) -> Option<&Arc<Kernel>> {
+    pub(crate) fn kernel(&self, variant: &Variant) -> Option<&Arc<DeviceKernel>> {
         let slot = self.slots(variant).iter().map_while(OnceLock::get).find(|slot| slot.variant == *variant)?;
         slot.kernel.get()?.as_ref()
     }
@@ -179,7 +179,7 @@ impl DeviceType {
 
     /// The kernel that serves a variant now, if one does, and asks for it if it should be compiled. Until it is there, and for good where compiling
     /// makes callers wait, the usual kernel serves what it can.
-    pub(super) fn serving(self: &Arc<DeviceType>, variant: &Variant) -> Option<(Variant, &Arc<Kernel>)> {
+    pub(super) fn serving(self: &Arc<DeviceType>, variant: &Variant) -> Option<(Variant, &Arc<DeviceKernel>)> {
         if let Some(kernel) = self.kernel(variant) {
             return Some((*variant, kernel));
         }
@@ -195,7 +195,7 @@ impl DeviceType {
     }
 
     /// The kernel of a variant, if it is there or made at once, and asks for it if it should be compiled.
-    fn obtained(self: &Arc<DeviceType>, variant: &Variant) -> Option<&Arc<Kernel>> {
+    fn obtained(self: &Arc<DeviceType>, variant: &Variant) -> Option<&Arc<DeviceKernel>> {
         let slot = self.slot(variant)?;
         if let Some(kernel) = slot.kernel.get() {
             return kernel.as_ref();
@@ -222,7 +222,7 @@ impl DeviceType {
     }
 
     /// The compiled kernel that serves a call on all multiprocessors, with its blocks and the threads of each, if it is there.
-    pub(crate) fn ready(&self, direction: Direction, call: &Call) -> Option<(Arc<Kernel>, u32, u32)> {
+    pub(crate) fn ready(&self, direction: Direction, call: &Call) -> Option<(Arc<DeviceKernel>, u32, u32)> {
         if self.plan.is_contiguous() || !self.plan.allows() {
             return None;
         }

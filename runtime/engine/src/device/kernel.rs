@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Compiled code, and the lists it reads.
-pub(crate) struct Kernel {
+pub(crate) struct DeviceKernel {
     pub(crate) function: Function,
     /// Nothing for code without lists. Shared by the kernels of one program.
     pub(crate) tables: Option<Arc<DeviceBuffer>>,
@@ -21,7 +21,7 @@ pub(crate) struct KernelSlot {
     /// Whether it is on its way to the background.
     requested: AtomicBool,
     /// The kernel, or nothing if it cannot be compiled.
-    pub(crate) kernel: OnceLock<Option<Arc<Kernel>>>,
+    pub(crate) kernel: OnceLock<Option<Arc<DeviceKernel>>>,
 }
 
 impl KernelSlot {

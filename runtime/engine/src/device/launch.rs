@@ -3,7 +3,7 @@
 use super::copies;
 use super::device_type::DeviceType;
 use super::generic::Interpreter;
-use super::kernel::Kernel;
+use super::kernel::DeviceKernel;
 use crate::multiprocessors::Multiprocessors;
 use crate::range::Range;
 use dtc_compiler::codegen::cuda::{GenericKernel, Parameter};
@@ -120,7 +120,7 @@ impl DeviceType {
     pub(crate) unsafe fn launch_compiled(
         &self,
         stream: &Stream,
-        kernel: &Arc<Kernel>,
+        kernel: &Arc<DeviceKernel>,
         call: &Call,
         count: u64,
         grid: Grid,

@@ -7,15 +7,15 @@ use super::value::{Arithmetic, Ordered, Value};
 
 /// A float of 16 bits as IEEE 754 has it.
 #[derive(Clone, Copy)]
-pub(super) struct Half(u16);
+pub(super) struct Float16(u16);
 
 /// A bfloat16.
 #[derive(Clone, Copy)]
 pub(super) struct Bfloat(u16);
 
-impl From<Half> for f32 {
+impl From<Float16> for f32 {
     #[inline(always)]
-    fn from(Half(bits): Half) -> f32 {
+    fn from(Float16(bits): Float16) -> f32 {
         let sign = u32::from(bits & 0x8000) << 16;
         let magnitude = u32::from(bits & 0x7fff) << 13;
         // The exponents differ by 112. The product is exact, for subnormal numbers too.
@@ -25,9 +25,9 @@ impl From<Half> for f32 {
     }
 }
 
-impl From<f32> for Half {
+impl From<f32> for Float16 {
     #[inline(always)]
-    fn from(value: f32) -> Half {
+    fn from(value: f32) -> Float16 {
         let bits = value.to_bits();
         let sign = (bits >> 16) & 0x8000;
         let magnitude = bits & 0x7fff_ffff;
@@ -43,7 +43,7 @@ impl From<f32> for Half {
             0x7f80_0001.. => nan,
             _ => normal,
         };
-        Half((sign | rounded) as u16)
+        Float16((sign | rounded) as u16)
     }
 }
 
@@ -100,7 +100,7 @@ macro_rules! short_floats {
     )* };
 }
 
-short_floats!(Half, Bfloat);
+short_floats!(Float16, Bfloat);
 
 #[cfg(test)]
 mod tests {
@@ -109,13 +109,13 @@ mod tests {
     #[test]
     fn every_half_survives_the_way_there_and_back() {
         for bits in 0..=u16::MAX {
-            let (half, bfloat) = (f32::from(Half(bits)), f32::from(Bfloat(bits)));
-            assert!(Half::from(half).0 == bits || half.is_nan() && f32::from(Half::from(half)).is_nan());
+            let (half, bfloat) = (f32::from(Float16(bits)), f32::from(Bfloat(bits)));
+            assert!(Float16::from(half).0 == bits || half.is_nan() && f32::from(Float16::from(half)).is_nan());
             assert!(Bfloat::from(bfloat).0 == bits || bfloat.is_nan() && f32::from(Bfloat::from(bfloat)).is_nan());
         }
-        assert_eq!(f32::from(Half(0x3c01)), 1.0 + 1.0 / 1024.0);
-        assert_eq!(f32::from(Half(0x8001)), -1.0 / f32::from_bits((127 + 24) << 23));
-        assert_eq!(f32::from(Half(0xfc00)), f32::NEG_INFINITY);
+        assert_eq!(f32::from(Float16(0x3c01)), 1.0 + 1.0 / 1024.0);
+        assert_eq!(f32::from(Float16(0x8001)), -1.0 / f32::from_bits((127 + 24) << 23));
+        assert_eq!(f32::from(Float16(0xfc00)), f32::NEG_INFINITY);
         assert_eq!(f32::from(Bfloat(0x3f81)), 1.0 + 1.0 / 128.0);
     }
 
@@ -123,13 +123,13 @@ mod tests {
     #[test]
     fn rounding_is_to_nearest_even() {
         for bits in 0..0x7c00u16 {
-            let (low, high) = (f64::from(f32::from(Half(bits))), f64::from(f32::from(Half(bits + 1))));
+            let (low, high) = (f64::from(f32::from(Float16(bits))), f64::from(f32::from(Float16(bits + 1))));
             // Beyond the largest half, the next number would be the next power of two.
             let high = if high.is_infinite() { 65536.0 } else { high };
             let middle = ((low + high) / 2.0) as f32;
-            assert_eq!(Half::from(middle).0, bits + (bits & 1), "{bits:#x}");
-            assert_eq!(Half::from(middle.next_down()).0, bits, "{bits:#x}");
-            assert_eq!(Half::from(-middle.next_up()).0, 0x8000 | (bits + 1), "{bits:#x}");
+            assert_eq!(Float16::from(middle).0, bits + (bits & 1), "{bits:#x}");
+            assert_eq!(Float16::from(middle.next_down()).0, bits, "{bits:#x}");
+            assert_eq!(Float16::from(-middle.next_up()).0, 0x8000 | (bits + 1), "{bits:#x}");
         }
         for bits in 0..0x7f80u16 {
             let middle = f32::from_bits(u32::from(bits) << 16 | 0x8000);

@@ -14,12 +14,12 @@ use dtc_compiler::operation::{Element, Operation, Reduction};
 use dtc_compiler::plan::strategy::Level;
 #[cfg(target_arch = "x86_64")]
 use extended::Extended;
-use half::{Bfloat, Half};
+use half::{Bfloat, Float16};
 use operations::{
     Accumulate, BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc,
     Product, Sum,
 };
-use pair::Pair;
+use pair::ValueAndIndex;
 use value::{Arithmetic, Bits, Complex, Ordered, Truth, Value};
 
 /// Accumulates as many whole elements as both slices have.
@@ -44,14 +44,14 @@ pub fn select_accumulate(level: Level, reduction: Reduction) -> Option<Accumulat
         Element::U16 => integer::<u16>(level, operation),
         Element::U32 => integer::<u32>(level, operation),
         Element::U64 => integer::<u64>(level, operation),
-        Element::F16 => number::<Half>(level, operation),
+        Element::F16 => number::<Float16>(level, operation),
         Element::Bf16 => number::<Bfloat>(level, operation),
         Element::F32 => number::<f32>(level, operation),
         Element::F64 => number::<f64>(level, operation),
         #[cfg(target_arch = "x86_64")]
         Element::F80 => number::<Extended>(level, operation),
         #[cfg(target_arch = "x86_64")]
-        Element::LongDoubleInt => pair::<Pair<Extended, i32>>(level, operation),
+        Element::LongDoubleInt => pair::<ValueAndIndex<Extended, i32>>(level, operation),
         #[cfg(not(target_arch = "x86_64"))]
         Element::F80 | Element::LongDoubleInt => None,
         Element::C64 => arithmetic::<Complex<f32>>(level, operation),
@@ -61,13 +61,13 @@ pub fn select_accumulate(level: Level, reduction: Reduction) -> Option<Accumulat
         Element::B32 => logical::<u32>(level, operation),
         Element::B64 => logical::<u64>(level, operation),
         Element::Byte => bitwise::<u8>(level, operation),
-        Element::FloatInt => pair::<Pair<f32, i32>>(level, operation),
-        Element::DoubleInt => pair::<Pair<f64, i32>>(level, operation),
-        Element::LongInt => pair::<Pair<i64, i32>>(level, operation),
-        Element::TwoInt => pair::<Pair<i32, i32>>(level, operation),
-        Element::ShortInt => pair::<Pair<i16, i32>>(level, operation),
-        Element::TwoReal => pair::<Pair<f32, f32>>(level, operation),
-        Element::TwoDoublePrecision => pair::<Pair<f64, f64>>(level, operation),
+        Element::FloatInt => pair::<ValueAndIndex<f32, i32>>(level, operation),
+        Element::DoubleInt => pair::<ValueAndIndex<f64, i32>>(level, operation),
+        Element::LongInt => pair::<ValueAndIndex<i64, i32>>(level, operation),
+        Element::TwoInt => pair::<ValueAndIndex<i32, i32>>(level, operation),
+        Element::ShortInt => pair::<ValueAndIndex<i16, i32>>(level, operation),
+        Element::TwoReal => pair::<ValueAndIndex<f32, f32>>(level, operation),
+        Element::TwoDoublePrecision => pair::<ValueAndIndex<f64, f64>>(level, operation),
     }
 }
 

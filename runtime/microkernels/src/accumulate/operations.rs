@@ -1,6 +1,6 @@
 //! The operations.
 
-use super::pair::{Index, Pair};
+use super::pair::{Index, ValueAndIndex};
 use super::value::{Arithmetic, Bits, Ordered, Truth, Value};
 use std::marker::PhantomData;
 
@@ -39,22 +39,24 @@ operations! {
 pub(super) struct MinLoc<T>(PhantomData<T>);
 pub(super) struct MaxLoc<T>(PhantomData<T>);
 
-impl<V: Ordered, I: Index> Accumulate for MinLoc<Pair<V, I>>
+impl<V: Ordered, I: Index> Accumulate for MinLoc<ValueAndIndex<V, I>>
 where
-    Pair<V, I>: Value,
+    ValueAndIndex<V, I>: Value,
 {
     #[inline(always)]
     fn run(memory: &mut [u8], packed: &[u8]) {
-        Pair::each(memory, packed, |memory: Pair<V, I>, packed| memory.or_better(packed, V::less));
+        ValueAndIndex::each(memory, packed, |memory: ValueAndIndex<V, I>, packed| memory.or_better(packed, V::less));
     }
 }
 
-impl<V: Ordered, I: Index> Accumulate for MaxLoc<Pair<V, I>>
+impl<V: Ordered, I: Index> Accumulate for MaxLoc<ValueAndIndex<V, I>>
 where
-    Pair<V, I>: Value,
+    ValueAndIndex<V, I>: Value,
 {
     #[inline(always)]
     fn run(memory: &mut [u8], packed: &[u8]) {
-        Pair::each(memory, packed, |memory: Pair<V, I>, packed| memory.or_better(packed, |one, other| other.less(one)));
+        ValueAndIndex::each(memory, packed, |memory: ValueAndIndex<V, I>, packed| {
+            memory.or_better(packed, |one, other| other.less(one))
+        });
     }
 }

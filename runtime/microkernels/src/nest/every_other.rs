@@ -8,7 +8,7 @@ use core::arch::x86_64::{
 };
 
 use super::rows::prefetch;
-use super::shuffled::{Bytes, Placed};
+use super::shuffled::{Bytes, PlacedNest};
 use crate::block::in_order;
 use dtc_compiler::plan::strategy::Nest;
 
@@ -92,7 +92,7 @@ unsafe fn words<const BYTES: usize>(memory: *mut u8, packed: *mut u8, nest: &Nes
     let (next, end) = unsafe { (_mm512_load_si512(next.0.as_ptr().cast()), _mm512_load_si512(end.0.as_ptr().cast())) };
     let (before, last) = ((nest.rows - 1) / words, nest.rows - words);
     let prefetches = nest.planes.saturating_mul(nest.rows * BYTES) >= PREFETCHED;
-    for (memory, packed) in (Placed { memory, packed, nest: *nest }).each() {
+    for (memory, packed) in (PlacedNest { memory, packed, nest: *nest }).each() {
         // SAFETY: two vectors hold a vector of rows and the gap behind the last, which belongs to the call while a row follows it;
         // there are at least `words` rows, so that the last of them, which may overlap those before, have no gap behind them.
         unsafe {

@@ -7,15 +7,15 @@ use crate::block::{Block, transfer_all};
 use dtc_compiler::plan::strategy::{FEW_ROWS, Nest};
 
 /// Distances of the rows of a plane from the first.
-pub(super) struct Rows([isize; FEW_ROWS]);
+pub(super) struct RowOffsets([isize; FEW_ROWS]);
 
-impl Rows {
+impl RowOffsets {
     /// Rows at a stride, in bytes. Odd multiples are computed once: the others are addressed by an index and its scale.
     #[inline(always)]
-    pub(super) fn new(stride: isize) -> Rows {
+    pub(super) fn new(stride: isize) -> RowOffsets {
         let odd = [3, 5, 7].map(|row| hidden(stride.wrapping_mul(row)));
         let even = [2, 4].map(|row| stride.wrapping_mul(row));
-        Rows([0, stride, even[0], odd[0], even[1], odd[1], odd[0].wrapping_mul(2), odd[2]])
+        RowOffsets([0, stride, even[0], odd[0], even[1], odd[1], odd[0].wrapping_mul(2), odd[2]])
     }
 
     /// The first rows of a plane.
@@ -73,7 +73,7 @@ unsafe fn of<B: Block, const PACK: bool, const ROWS: usize>(
     block: B,
     nest: &Nest,
 ) {
-    let (bytes, rows) = (block.bytes(), Rows::new(nest.stride));
+    let (bytes, rows) = (block.bytes(), RowOffsets::new(nest.stride));
     for _ in 0..nest.planes {
         let places = rows.of::<ROWS>(memory);
         // SAFETY: the contract of `PlanesFn` covers the `ROWS` rows of every plane, and `packed` advances by their bytes.

@@ -12,7 +12,7 @@ use core::arch::x86_64::{
     _mm_loadh_pd, _mm_loadl_pd, _mm_loadu_si128, _mm_setzero_pd, _mm_storeu_pd, _mm256_set_m128i, _mm256_storeu_si256,
 };
 
-use super::few::Rows;
+use super::few::RowOffsets;
 use super::rows;
 use crate::block::Block;
 use dtc_compiler::plan::strategy::{FEW_ROWS, Nest, RowLoop};
@@ -83,7 +83,7 @@ unsafe fn few<B: Block>(memory: *mut u8, packed: *mut u8, block: B, nest: &Nest)
 /// As for [`few`], and a plane has `ROWS` rows.
 #[inline(always)]
 unsafe fn few_of<B: Block, const ROWS: usize>(mut memory: *mut u8, mut packed: *mut u8, block: B, nest: &Nest) {
-    let rows = Rows::new(nest.stride);
+    let rows = RowOffsets::new(nest.stride);
     for _ in 0..nest.planes {
         let places = rows.of::<ROWS>(memory);
         let mut row = 0;

@@ -41,16 +41,16 @@ static DIVIDED: [(Bytes, Bytes); FARTHEST + 1] = {
 
 /// A nest at its addresses.
 #[derive(Clone, Copy)]
-pub(super) struct Placed {
+pub(super) struct PlacedNest {
     pub(super) memory: *mut u8,
     pub(super) packed: *mut u8,
     pub(super) nest: Nest,
 }
 
-impl Placed {
+impl PlacedNest {
     /// The addresses of each plane: in memory and packed.
     pub(super) fn each(self) -> impl Iterator<Item = (*mut u8, *mut u8)> {
-        let Placed { memory, packed, nest } = self;
+        let PlacedNest { memory, packed, nest } = self;
         (0..nest.planes).map(move |plane| {
             let memory = memory.wrapping_offset((plane as isize).wrapping_mul(nest.plane_stride));
             (memory, packed.wrapping_add(plane * nest.rows * nest.bytes))
@@ -67,7 +67,7 @@ impl Placed {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
 #[inline(never)]
 pub(super) unsafe fn planes<const PACK: bool>(memory: *mut u8, packed: *mut u8, nest: &Nest, group: Group) {
-    let (placed, count) = (&Placed { memory, packed, nest: *nest }, group.rows as usize);
+    let (placed, count) = (&PlacedNest { memory, packed, nest: *nest }, group.rows as usize);
     // SAFETY: the strategy chose `group` for these rows: `group.rows` of them span `group.vectors` vectors at most and fill at
     // most one (contract of `planes`).
     unsafe {
@@ -89,7 +89,7 @@ pub(super) unsafe fn planes<const PACK: bool>(memory: *mut u8, packed: *mut u8, 
 /// As for [`move_planes`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
 #[inline]
-unsafe fn pack_words(placed: &Placed, count: usize) {
+unsafe fn pack_words(placed: &PlacedNest, count: usize) {
     let (bytes, step) = (placed.nest.bytes, placed.nest.stride as usize);
     let [shuffle, _] = gathering::<2>(bytes, step);
     let index = _mm512_srli_epi32::<2>(_mm512_and_si512(shuffle.index, _mm512_set1_epi32(0xff)));
@@ -139,7 +139,7 @@ unsafe fn pack_words(placed: &Placed, count: usize) {
 /// As for [`planes`]; `count` rows span at most `N` vectors and fill at most one.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
 #[inline]
-unsafe fn move_planes<const N: usize, const PACK: bool>(placed: &Placed, count: usize) {
+unsafe fn move_planes<const N: usize, const PACK: bool>(placed: &PlacedNest, count: usize) {
     let (bytes, step) = (placed.nest.bytes, placed.nest.stride as usize);
     let shuffles = if PACK { gathering::<N>(bytes, step) } else { spreading::<N>(bytes, step) };
     let full = masks::<N, PACK>(&shuffles, bytes, step, count);

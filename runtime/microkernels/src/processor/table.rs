@@ -6,7 +6,7 @@
 use dtc_compiler::plan::strategy::Level;
 
 /// A line of the table: processors of one vendor and of a range of families.
-struct Line {
+struct ProcessorRow {
     vendor: &'static str,
     /// The family of CPUID, with the extended family added.
     families: std::ops::RangeInclusive<u32>,
@@ -15,14 +15,14 @@ struct Line {
 
 /// The processors with AVX-512 whose microkernels are not those of [`Level::Avx512`], which were measured on Sapphire Rapids
 /// (`bench/results/2026-11-22-cpu.md`).
-const TABLE: [Line; 2] = [
+const TABLE: [ProcessorRow; 2] = [
     // Zen 4. Zen 3 is of this family, too, and has no AVX-512. Not measured with these microkernels: gathers are microcoded, and
     // so are masked stores of bytes, by published tables of instructions. With the microkernels of `Avx512`, unpacks that
     // prefetch were at
     // 0.78 to 0.88 of a hand-written loop, lists by gathers and rows by masks at 0.85 to 0.95.
-    Line { vendor: "AuthenticAMD", families: 0x19..=0x19, level: Level::Zen4 },
+    ProcessorRow { vendor: "AuthenticAMD", families: 0x19..=0x19, level: Level::Zen4 },
     // Zen 5, and what follows until it is measured: `bench/results/2026-11-22-cpu-zen5.md`.
-    Line { vendor: "AuthenticAMD", families: 0x1a..=u32::MAX, level: Level::Zen5 },
+    ProcessorRow { vendor: "AuthenticAMD", families: 0x1a..=u32::MAX, level: Level::Zen5 },
 ];
 
 /// The level of this processor, which has the given instructions.
@@ -69,7 +69,7 @@ mod tests {
         let amd = |family, instructions| look_up(b"AuthenticAMD", family, instructions);
         assert_eq!(amd(0x19, Level::Avx512), Level::Zen4);
         assert_eq!(amd(0x1a, Level::Avx512), Level::Zen5);
-        // Zen 3, and an operating system without AVX-512.
+        // Zen 3, and an operating system that does not save the registers of AVX-512.
         assert_eq!(amd(0x19, Level::Avx2), Level::Avx2);
         assert_eq!(amd(0x1a, Level::Avx2), Level::Avx2);
         assert_eq!(amd(0x17, Level::Avx2), Level::Avx2);

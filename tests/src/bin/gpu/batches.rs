@@ -167,7 +167,7 @@ fn many(on: &OnTier) -> Outcome {
     let (memory, host) = random_buffer(&on.gpu, stride, 5)?;
     let mut rng = SmallRng::seed_from_u64(6);
     let mut wanted = Vec::new();
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     for number in 0..ITEMS {
         let committed = if number % 2 == 0 { &runs } else { &rows };
         let total = committed.packed_size(1).map_err(text)? as u64;
@@ -175,18 +175,18 @@ fn many(on: &OnTier) -> Outcome {
         let length = if number % 100 == 0 { total - from } else { rng.random_range(1..=(total - from).min(40)) };
         let mut packed = vec![0u8; length as usize];
         committed.pack(&host, Range::elements(1).fragment(from, length), &mut packed).map_err(text)?;
-        asked.push((committed, from, wanted.len(), length));
+        requested.push((committed, from, wanted.len(), length));
         wanted.extend_from_slice(&packed);
     }
     let mut packed = poisoned_buffer(&on.gpu, wanted.len())?;
     for round in 0..4 {
         if round == 3 {
             // The first item gets one byte less.
-            let first = &mut asked[0];
+            let first = &mut requested[0];
             first.3 -= 1;
             wanted[first.3 as usize] = crate::buffers::POISON;
         }
-        let calls: Vec<Transfer> = asked
+        let calls: Vec<Transfer> = requested
             .iter()
             .map(|&(datatype, offset, at, max)| {
                 let packed = (packed.address() + at as u64) as *mut u8;

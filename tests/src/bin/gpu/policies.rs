@@ -14,7 +14,7 @@ pub fn add(tests: &mut Tests, compiled: &OnTier) {
     let on = compiled.clone();
     tests.add("compiled: is compiled", move || is_compiled(&on));
     tests.add("policy: the background takes over", background);
-    tests.add("policy: the background, when asked to prepare", prepared);
+    tests.add("policy: the background, when requested to prepare", prepared);
     tests.add("policy: lazy", lazy);
     tests.add("policy: off", off);
     tests.add("policy: without a thread", without_thread);
@@ -143,9 +143,9 @@ fn without_thread() -> Outcome {
     let mut buffers = Buffers::new(&gpu, &committed, 1, 79)?;
     buffers.pack_and_check(&committed)?;
     std::thread::sleep(Duration::from_millis(200));
-    expect_tier(&committed, &gpu, Tier::Generic, "before it was asked to compile")?;
+    expect_tier(&committed, &gpu, Tier::Generic, "before it was requested to compile")?;
     let left = engine.compile_pending(Duration::from_secs(20));
     expect(left == 0, || format!("{left} jobs are left"))?;
-    expect_tier(&committed, &gpu, Tier::Specialised, "after it was asked to compile")?;
+    expect_tier(&committed, &gpu, Tier::Specialised, "after it was requested to compile")?;
     Ok(buffers.pack_and_check(&committed)?)
 }

@@ -1,15 +1,15 @@
 //! `dtc bench --backend cuda`: kernels made for types, the generic kernels, and the driver's copy, on one GPU.
 
 pub mod check;
-pub mod contest;
-pub mod contestant;
+pub mod comparison;
+pub mod gpu_peer;
 pub mod table;
 
 use super::case::Case;
 use super::progress::tell;
 use crate::failure::Failure;
 use crate::report;
-use contest::{Arena, Line};
+use comparison::{Arena, Line};
 use std::io::Write;
 
 /// Measures whole transfers of the cases.
@@ -48,7 +48,7 @@ pub fn open(buffer: u64, packed: u64, rounds: usize, out: &mut dyn Write) -> Res
 pub fn errors(lines: &[Line], out: &mut dyn Write) -> Result<(), Failure> {
     for line in lines {
         if let Err(error) = &line.times {
-            writeln!(out, "{} {}, {}: {error}", line.direction, line.case, line.contestant.name())?;
+            writeln!(out, "{} {}, {}: {error}", line.direction, line.case, line.peer.name())?;
         }
     }
     Ok(())

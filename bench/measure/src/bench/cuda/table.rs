@@ -1,7 +1,7 @@
 //! The table of a run on a GPU, and its geometric means.
 
-use super::contest::{Line, Times};
-use super::contestant::Contestant;
+use super::comparison::{Line, MedianTimes};
+use super::gpu_peer::GpuPeer;
 use crate::bench::table::table;
 use crate::failure::Failure;
 use crate::report;
@@ -13,22 +13,22 @@ use std::io::Write;
 struct Row<'a>(&'a [Line]);
 
 impl Row<'_> {
-    fn of(&self, contestant: Contestant) -> Option<&Line> {
-        self.0.iter().find(|line| line.contestant == contestant)
+    fn of(&self, peer: GpuPeer) -> Option<&Line> {
+        self.0.iter().find(|line| line.peer == peer)
     }
 
-    fn times(&self, contestant: Contestant) -> Option<Times> {
-        self.of(contestant)?.times.as_ref().ok().copied()
+    fn times(&self, peer: GpuPeer) -> Option<MedianTimes> {
+        self.of(peer)?.times.as_ref().ok().copied()
     }
 
-    /// How many times as fast as another a contestant is.
-    fn ratio(&self, contestant: Contestant, other: Contestant, time: fn(&Times) -> f64) -> Option<f64> {
-        Some(time(&self.times(other)?) / time(&self.times(contestant)?).max(1e-3))
+    /// How many times as fast as another a peer is.
+    fn ratio(&self, peer: GpuPeer, other: GpuPeer, time: fn(&MedianTimes) -> f64) -> Option<f64> {
+        Some(time(&self.times(other)?) / time(&self.times(peer)?).max(1e-3))
     }
 }
 
-const COLD: fn(&Times) -> f64 = |times| times.cold;
-const WARM: fn(&Times) -> f64 = |times| times.warm;
+const COLD: fn(&MedianTimes) -> f64 = |times| times.cold;
+const WARM: fn(&MedianTimes) -> f64 = |times| times.warm;
 
 /// The share of the roofline that a line reached, with the cache emptied.
 fn share(line: &Line) -> Option<f64> {
@@ -56,24 +56,24 @@ pub fn print(lines: &[Line], out: &mut dyn Write) -> Result<(), Failure> {
         let mut table = table(&header);
         for row in rows.iter().filter(|row| row.0[0].direction == direction) {
             let line = &row.0[0];
-            let rate = |contestant| match row.of(contestant).map(|line| (&line.times, line.wrong)) {
+            let rate = |peer| match row.of(peer).map(|line| (&line.times, line.wrong)) {
                 Some((Ok(times), _)) => format!("{:.1}", line.packed_bytes as f64 / times.cold.max(1e-3) / 1e3),
                 Some((Err(_), true)) => "WRONG".to_owned(),
                 _ => "-".to_owned(),
             };
-            let ratio = |contestant, other, time| {
-                row.ratio(contestant, other, time).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
+            let ratio = |peer, other, time| {
+                row.ratio(peer, other, time).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
             };
             table.add_row([
                 line.case.clone(),
                 report::bytes(line.packed_bytes),
-                rate(Contestant::Specialised),
-                rate(Contestant::Generic),
-                rate(Contestant::Memcpy),
-                ratio(Contestant::Specialised, Contestant::Memcpy, COLD),
-                ratio(Contestant::Specialised, Contestant::Memcpy, WARM),
+                rate(GpuPeer::Specialised),
+                rate(GpuPeer::Generic),
+                rate(GpuPeer::Memcpy),
+                ratio(GpuPeer::Specialised, GpuPeer::Memcpy, COLD),
+                ratio(GpuPeer::Specialised, GpuPeer::Memcpy, WARM),
                 share(line).map_or_else(|| "-".to_owned(), |share| format!("{share:.2}")),
-                ratio(Contestant::Specialised, Contestant::Generic, COLD),
+                ratio(GpuPeer::Specialised, GpuPeer::Generic, COLD),
                 line.variant.clone(),
             ]);
         }
@@ -86,18 +86,18 @@ pub fn print(lines: &[Line], out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn means(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
-    type Ratio = (&'static str, Contestant, Contestant, fn(&Times) -> f64);
+    type Ratio = (&'static str, GpuPeer, GpuPeer, fn(&MedianTimes) -> f64);
     const RATIOS: [Ratio; 4] = [
-        ("x memcpy, cold", Contestant::Specialised, Contestant::Memcpy, COLD),
-        ("x memcpy, warm", Contestant::Specialised, Contestant::Memcpy, WARM),
-        ("generic x memcpy, cold", Contestant::Generic, Contestant::Memcpy, COLD),
-        ("x generic, cold", Contestant::Specialised, Contestant::Generic, COLD),
+        ("x memcpy, cold", GpuPeer::Specialised, GpuPeer::Memcpy, COLD),
+        ("x memcpy, warm", GpuPeer::Specialised, GpuPeer::Memcpy, WARM),
+        ("generic x memcpy, cold", GpuPeer::Generic, GpuPeer::Memcpy, COLD),
+        ("x generic, cold", GpuPeer::Specialised, GpuPeer::Generic, COLD),
     ];
     writeln!(out)?;
     for direction in [Direction::Pack, Direction::Unpack] {
         let rows = || rows.iter().filter(|row| row.0[0].direction == direction);
-        for (what, contestant, other, time) in RATIOS {
-            let ratios = rows().filter_map(|row| Some((row.ratio(contestant, other, time)?, row.0[0].case.as_str())));
+        for (what, peer, other, time) in RATIOS {
+            let ratios = rows().filter_map(|row| Some((row.ratio(peer, other, time)?, row.0[0].case.as_str())));
             mean(direction, what, &ratios.collect::<Vec<_>>(), out)?;
         }
         let shares = rows().filter_map(|row| Some((share(&row.0[0])?, row.0[0].case.as_str())));

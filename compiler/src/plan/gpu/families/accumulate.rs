@@ -5,13 +5,14 @@ use super::{Instance, KernelFamily, Query};
 use crate::operation::{Element, Operation, Reduction};
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    AddressFunction, Analysis, Call, Grid, KernelText, LibraryPart, Shape, Tuning, Units, WIDEST, alignment, word_type,
+    AddressFunction, Analysis, Call, Grid, KernelText, LaunchShape, LibraryPart, Tuning, Units, WIDEST, alignment,
+    word_type,
 };
 use minijinja::context;
 use std::fmt;
 
 /// The launch shape for elements whose parts may lie apart.
-const APART: Shape = Shape { threads: 256, unroll: 1 };
+const APART: LaunchShape = LaunchShape { threads: 256, unroll: 1 };
 
 /// Whether kernels compute a reduction: none has floats of 80 bits. Replacing is a plain unpack.
 ///
@@ -36,7 +37,7 @@ pub struct Accumulation {
     /// several of them.
     pub word: u32,
     /// Threads, and units for each.
-    pub shape: Shape,
+    pub shape: LaunchShape,
     /// Whether the packed bytes are aligned to words, too.
     pub aligned: bool,
     /// Whether the call may begin or end inside a word.
@@ -112,9 +113,9 @@ impl KernelFamily for Accumulation {
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Accumulation { reduction, word, shape: Shape { threads, unroll }, aligned, cut } = self;
-        let astride = if *aligned { "" } else { " astride the packed words" };
+        let Accumulation { reduction, word, shape: LaunchShape { threads, unroll }, aligned, cut } = self;
+        let unaligned = if *aligned { "" } else { ", unaligned to the packed words" };
         let cut = if *cut { ", for cut calls" } else { "" };
-        write!(f, "{reduction}, words of {word} bytes{astride}, {unroll} a thread, {threads} threads a block{cut}")
+        write!(f, "{reduction}, words of {word} bytes{unaligned}, {unroll} a thread, {threads} threads a block{cut}")
     }
 }

@@ -174,7 +174,7 @@ impl Columns {
 fn find(analysis: &Analysis) -> Option<Columns> {
     let Analysis { layout, tuning: Tuning { columns: tuning, .. }, .. } = analysis;
     let root = layout.root();
-    let mut found = Found { array: None, columns: Vec::new(), packed: 0 };
+    let mut found = FoundColumns { array: None, columns: Vec::new(), packed: 0 };
     found.collect(layout, root)?;
     let (records, stride) = found.array?;
     let low = found.columns.iter().map(|(offset, ..)| *offset).min()?;
@@ -210,7 +210,7 @@ fn tile_records(direction: Direction, stride: u64, tuning: &ColumnsTuning) -> u6
 }
 
 /// Columns found so far.
-struct Found {
+struct FoundColumns {
     /// Records, and bytes from one to the next: the same for all columns.
     array: Option<(u64, u64)>,
     /// Offset in memory, packed offset and length of the field of record 0.
@@ -218,7 +218,7 @@ struct Found {
     packed: u64,
 }
 
-impl Found {
+impl FoundColumns {
     /// Adds the columns below an edge, unless there is anything else.
     fn collect(&mut self, layout: &Layout, at: Edge) -> Option<()> {
         let below = |offset: i64, child: &Edge| {

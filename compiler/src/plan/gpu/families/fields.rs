@@ -29,7 +29,7 @@ pub(super) const LARGEST_RECORD: u64 = 1024;
 
 /// One field of every record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct RecordField {
     /// Offset in memory from the beginning of the record, in bytes.
     pub offset: i64,
     /// Offset in the packed record, in bytes.
@@ -50,7 +50,7 @@ pub struct Fields {
     /// Records that follow each other in memory before the next ones lie elsewhere; `u64::MAX` if they follow each other through all elements.
     pub copies: u64,
     /// Its fields, in packed order.
-    pub fields: Vec<Field>,
+    pub fields: Vec<RecordField>,
     /// Divides where every record lies in memory, but for the address of element 0: a power of two.
     starts: u32,
     /// Records of a tile.
@@ -187,12 +187,12 @@ fn consider(layout: &Layout, record: NodeId, (stride, copies): (i64, u64), tunin
 }
 
 /// Appends the fields below an edge; whether they are few.
-fn collect(layout: &Layout, at: Edge, fields: &mut Vec<Field>) -> bool {
+fn collect(layout: &Layout, at: Edge, fields: &mut Vec<RecordField>) -> bool {
     let mut append = |offset: i64, bytes: u64| {
         let packed = fields.last().map_or(0, |last| last.packed + last.bytes);
         match fields.last_mut() {
             Some(last) if last.offset.checked_add(last.bytes as i64) == Some(offset) => last.bytes += bytes,
-            _ => fields.push(Field { offset, packed, bytes }),
+            _ => fields.push(RecordField { offset, packed, bytes }),
         }
         fields.len() <= MOST_FIELDS
     };

@@ -1,14 +1,14 @@
 //! Small groups of runs: a list has one entry for each group, and where the runs of a group lie is constant.
 
-use super::fields::{Field, FieldWord, LARGEST_RECORD};
+use super::fields::{FieldWord, LARGEST_RECORD, RecordField};
 use super::pieces::each_run;
 use super::records::Records;
 use super::{Generic, Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    AddressFunction, Analysis, Grid, GroupsTuning, KernelList, KernelText, Piece, SCALAR, Structure, Tuning, Units,
-    WIDEST, alignment, word_type,
+    AddressFunction, Analysis, Grid, GroupsTuning, KernelList, KernelText, ListedPiece, SCALAR, Structure, Tuning,
+    Units, WIDEST, alignment, word_type,
 };
 use minijinja::{Value, context};
 use std::fmt;
@@ -33,7 +33,7 @@ pub struct Groups {
     /// Its packed bytes.
     pub size: u64,
     /// Its runs, in the order of memory. None overlap.
-    pub fields: Vec<Field>,
+    pub fields: Vec<RecordField>,
     /// Whether a list tells where groups lie.
     listed: bool,
     /// Whether they have runs of several lengths with few bytes between them.
@@ -125,7 +125,7 @@ impl Groups {
     /// The words of a group as kernels read them: the offset of each in memory; and where it is packed, with its length from bit 16 on. A pack has the
     /// offset of the aligned word around it, its length in bytes, and from bit 24 on where it begins in that word; an unpack has the logarithm of
     /// its length.
-    pub(crate) fn entries(&self, direction: Direction, memory: u32, packed: u32) -> Vec<Piece> {
+    pub(crate) fn entries(&self, direction: Direction, memory: u32, packed: u32) -> Vec<ListedPiece> {
         let word = i64::from(self.loaded(memory, packed));
         let entry = |its: &FieldWord| match direction {
             Direction::Pack => {
@@ -204,11 +204,11 @@ fn consider(layout: &Layout, group: NodeId) -> Option<Groups> {
     if !(2..=MOST_RUNS).contains(&measure.runs) || measure.size > LARGEST_RECORD || !near {
         return None;
     }
-    let (mut fields, mut size) = (Vec::<Field>::new(), 0);
+    let (mut fields, mut size) = (Vec::<RecordField>::new(), 0);
     each_run(layout, Edge { offset: 0, node: group }, &mut |offset, bytes| {
         match fields.last_mut() {
             Some(last) if last.offset + last.bytes as i64 == offset => last.bytes += bytes,
-            _ => fields.push(Field { offset, packed: size, bytes }),
+            _ => fields.push(RecordField { offset, packed: size, bytes }),
         }
         size += bytes;
     });

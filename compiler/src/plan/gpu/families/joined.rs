@@ -5,7 +5,7 @@ use super::{Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout};
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    AddressFunction, Grid, JOINED, JoinedTuning, KernelList, KernelText, LibraryPart, Piece, Tuning, Units,
+    AddressFunction, Grid, JOINED, JoinedTuning, KernelList, KernelText, LibraryPart, ListedPiece, Tuning, Units,
 };
 use minijinja::context;
 use std::fmt;
@@ -31,7 +31,7 @@ fn brings_lists(pieces: &Pieces, tuning: &JoinedTuning) -> bool {
 }
 
 /// The runs in packed order: what is between their places in memory and among the packed bytes, and where they end there.
-fn runs(pieces: &Pieces, layout: &Layout) -> Vec<Piece> {
+fn runs(pieces: &Pieces, layout: &Layout) -> Vec<ListedPiece> {
     let (mut runs, mut end) = (Vec::new(), 0);
     each_run(layout, Edge { offset: 0, node: pieces.record }, &mut |offset, length| {
         let start = end;

@@ -25,7 +25,7 @@ mod words;
 pub use accumulate::computes;
 pub use columns::{Column, Columns};
 pub(crate) use family::{Instance, KernelFamily};
-pub use fields::{Field, Fields};
+pub use fields::{Fields, RecordField};
 pub(crate) use generic::Generic;
 pub use groups::Groups;
 pub use masks::Masks;
@@ -38,11 +38,11 @@ pub use tiles::Tiles;
 pub(crate) use words::{best_shape, best_word};
 
 use super::analysis::Analysis;
-use super::shape::Shape;
+use super::shape::LaunchShape;
 use crate::plan::Direction;
 
 /// The launch shape of generic kernels that move words.
-const GENERIC_SHAPE: Shape = Shape { threads: 256, unroll: 1 };
+const GENERIC_SHAPE: LaunchShape = LaunchShape { threads: 256, unroll: 1 };
 
 /// Declares the families, in an order in which each finds its structure after those that it builds on.
 macro_rules! families {

@@ -104,7 +104,7 @@ fn listed(layout: &Layout) -> NodeId {
     at
 }
 
-/// The pieces of a disordered layout in the order of memory: as they lie there, and as they lie among the packed bytes. `None`
+/// The pieces of a disordered layout in the order of memory: by their places there, and by their places among the packed bytes. `None`
 /// where numbers leave 64 bits.
 fn ordered(layout: &Layout) -> Option<[Layout; 2]> {
     let node = listed(layout);
@@ -128,7 +128,7 @@ fn ordered(layout: &Layout) -> Option<[Layout; 2]> {
     Some([passes::regularise(&passes::canonicalise(&in_memory?).layout), in_packed?])
 }
 
-/// Pieces of a layout below the streams of its root, as they lie in memory or among the packed bytes.
+/// Pieces of a layout below the streams of its root, by their places in memory or among the packed bytes.
 fn listed_as(layout: &Layout, runs: &[(i64, i64, u64)], equal: Option<u64>, in_memory: bool) -> Option<Layout> {
     let mut nodes = LayoutBuilder::new();
     let place = |run: &(i64, i64, u64)| if in_memory { run.0 } else { run.1 };

@@ -4,8 +4,8 @@ use super::{Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    AddressFunction, Analysis, Call, Cut, Grid, KernelList, KernelText, LibraryPart, Piece, PiecesTuning, Structure,
-    Tuning, Units, WARP, WIDEST, alignment,
+    AddressFunction, Analysis, Call, Cut, Grid, KernelList, KernelText, LibraryPart, ListedPiece, PiecesTuning,
+    Structure, Tuning, Units, WARP, WIDEST, alignment,
 };
 use minijinja::{Value, context};
 use std::fmt;
@@ -194,7 +194,7 @@ pub(super) fn admits(query: &Query<'_>) -> Option<PiecesKernel> {
 }
 
 /// The pieces of a node as kernels list them, and behind the last where the packed bytes end.
-fn listed(pieces: &Pieces, layout: &Layout, direction: Direction) -> Vec<Piece> {
+fn listed(pieces: &Pieces, layout: &Layout, direction: Direction) -> Vec<ListedPiece> {
     let mut list = Vec::with_capacity(pieces.count(direction) as usize + 1);
     let (cut, mut packed) = (pieces.cut(direction), 0);
     each_run(layout, Edge { offset: 0, node: pieces.record }, &mut |offset, length| {
@@ -208,7 +208,7 @@ fn listed(pieces: &Pieces, layout: &Layout, direction: Direction) -> Vec<Piece> 
 
 /// Pieces as numbers of 32 bits, memory offset and packed place in 16 each, counted from a base for every [`BASED`] of them; and these
 /// bases. None if the pieces of a base are too far from each other.
-fn near(pieces: &[Piece]) -> Option<(Vec<u32>, Vec<Piece>)> {
+fn near(pieces: &[ListedPiece]) -> Option<(Vec<u32>, Vec<ListedPiece>)> {
     let mut near = Vec::with_capacity(pieces.len());
     let mut bases = Vec::with_capacity(pieces.len().div_ceil(BASED));
     for group in pieces.chunks(BASED) {

@@ -68,6 +68,6 @@ impl KernelFamily for ShiftedKernel {
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "words of {} bytes astride the packed words", self.word)
+        write!(f, "words of {} bytes, unaligned to the packed words", self.word)
     }
 }

@@ -32,7 +32,7 @@ pub struct Tiles {
     pub column: Edge,
     /// Words of a column.
     pub rows: u64,
-    /// Words of a column that a tile holds, where words do not lie astride.
+    /// Words of a column that a tile holds, if words are aligned.
     pub tile_rows: u32,
     /// Columns that a tile holds.
     pub tile_columns: u32,
@@ -54,7 +54,7 @@ impl Tiles {
         self.shared_bytes(false) <= Tiles::GENERIC_BYTES && self.tile_rows <= Tiles::GENERIC_ROWS
     }
 
-    /// Words of a column that a tile of a kernel holds: more where words lie astride the packed words, because each row
+    /// Words of a column that a tile of a kernel holds: more if words are unaligned to the packed words, because each row
     /// needs a word beyond its end.
     pub(crate) fn rows_of_tile(&self, shifted: bool) -> u32 {
         let tall = self.word == 8 && self.tile_rows == self.tile_columns && self.rows >= 2 * u64::from(self.tile_rows);
@@ -314,7 +314,7 @@ impl KernelFamily for TilesKernel {
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.shifted {
-            "tiles through shared memory, astride the packed words"
+            "tiles through shared memory, unaligned to the packed words"
         } else {
             "tiles through shared memory"
         })

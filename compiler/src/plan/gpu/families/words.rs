@@ -9,7 +9,7 @@ use super::pieces::{Pieces, in_shorts};
 use super::{Generic, Instance, KernelFamily, Query};
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    AddressFunction, Analysis, Call, Grid, KernelText, LINE, Row, RunStatistics, SLOT, Shape, Tuning, Units,
+    AddressFunction, Analysis, Call, Grid, KernelText, LINE, LaunchShape, Row, RunStatistics, SLOT, Tuning, Units,
     WordsTuning,
 };
 use minijinja::context;
@@ -21,13 +21,13 @@ pub struct WordsKernel {
     /// Bytes of a word: 1, 2, 4, 8 or 16.
     pub word: u32,
     /// Threads and words for each.
-    pub shape: Shape,
+    pub shape: LaunchShape,
     /// Whether the call may begin or end inside a word, or inside a line of the packed bytes.
     pub cut: bool,
 }
 
 impl WordsKernel {
-    fn of(word: u32, shape: Shape, call: &Call) -> WordsKernel {
+    fn of(word: u32, shape: LaunchShape, call: &Call) -> WordsKernel {
         let cut = !(call.first | call.bytes).is_multiple_of(word.into()) || !call.packed.is_multiple_of(LINE);
         WordsKernel { word, shape, cut }
     }
@@ -36,7 +36,7 @@ impl WordsKernel {
     pub(crate) fn capped(self, tuning: &Tuning) -> WordsKernel {
         let tuning = &tuning.words;
         let unroll = (tuning.capped_bytes / self.word).clamp(1, tuning.capped_unroll);
-        WordsKernel { shape: Shape { threads: tuning.capped_threads, unroll }, ..self }
+        WordsKernel { shape: LaunchShape { threads: tuning.capped_threads, unroll }, ..self }
     }
 
     /// Whether this kernel may serve the calls of another one, because it asks for no more alignment.
@@ -70,13 +70,13 @@ pub(crate) fn best_word(analysis: &Analysis, direction: Direction, widest: u32) 
 }
 
 /// The launch shape for words of a size.
-pub(crate) fn best_shape(analysis: &Analysis, direction: Direction, word: u32) -> Shape {
+pub(crate) fn best_shape(analysis: &Analysis, direction: Direction, word: u32) -> LaunchShape {
     let (runs, tuning) = (&analysis.runs, &analysis.tuning.words);
     if waits_for_list(direction, word, runs, tuning) {
         return tuning.listed_shape;
     }
     let (threads, unroll) = row(direction, runs, tuning).shapes[word.trailing_zeros().min(4) as usize];
-    Shape { threads, unroll }
+    LaunchShape { threads, unroll }
 }
 
 /// The word that serves a call best, if packed bytes lie at any alignment.

@@ -23,7 +23,7 @@ pub(super) fn footprint(layout: &Layout, count: u64, address: u64) -> Option<Foo
     let positions = Positions::new(layout);
     let total = layout.size().checked_mul(count)?;
     let strata = 1 << SAMPLES.min(total).ilog2();
-    let mut sums = [Sum::default(); 4];
+    let mut sums = [SampleMoments::default(); 4];
     let ascending = ascending(layout);
     let entries: u64 = layout.nodes().map(|(_, node)| node.list_entries()).sum();
     let (mut samples, mut budget) = (0u64, LOOKED_AT + FEWEST * entries);
@@ -36,8 +36,14 @@ pub(super) fn footprint(layout: &Layout, count: u64, address: u64) -> Option<Foo
         let position = begin + part(end - begin, draw >> 32, 1 << 32);
         let at = positions.memory_of(position)?;
         let granule = at - (at as u64).wrapping_add(address).rem_euclid(GRANULE) as i64;
-        let search =
-            Search { layout, ascending: &ascending, budget: &mut budget, mask: 0, bytes: 0.0, stack: Vec::new() };
+        let search = GranuleSearch {
+            layout,
+            ascending: &ascending,
+            budget: &mut budget,
+            mask: 0,
+            bytes: 0.0,
+            stack: Vec::new(),
+        };
         let Some((mask, bytes)) = search.inside(count, granule) else { break };
         samples += 1;
         let halves = [mask as u32, (mask >> SECTOR) as u32];
@@ -50,7 +56,7 @@ pub(super) fn footprint(layout: &Layout, count: u64, address: u64) -> Option<Foo
     if samples < FEWEST.min(strata) {
         return None;
     }
-    let scaled = |sum: &Sum| (sum.mean(samples) * total as f64).round() as u64;
+    let scaled = |sum: &SampleMoments| (sum.mean(samples) * total as f64).round() as u64;
     Some(Footprint {
         granules: scaled(&sums[0]),
         sectors: scaled(&sums[1]),
@@ -65,12 +71,12 @@ fn part(of: u64, numerator: u64, denominator: u64) -> u64 {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Sum {
+struct SampleMoments {
     values: f64,
     squares: f64,
 }
 
-impl Sum {
+impl SampleMoments {
     fn add(&mut self, value: f64) {
         self.values += value;
         self.squares += value * value;
@@ -101,7 +107,7 @@ fn ascending(layout: &Layout) -> Vec<bool> {
 }
 
 /// A search for the bytes of a granule. Offsets fit 62 bits, so that differences of two of them fit 63.
-struct Search<'a> {
+struct GranuleSearch<'a> {
     layout: &'a Layout,
     ascending: &'a [bool],
     /// Nodes and entries that may still be looked at.
@@ -117,11 +123,11 @@ struct Search<'a> {
 /// Bytes of a granule.
 const LENGTH: i64 = GRANULE as i64;
 
-impl Search<'_> {
+impl GranuleSearch<'_> {
     /// The bytes of a granule that `count` elements have, as bits, and how often they have them in all; nothing where the budget does
     /// not suffice. The granule counts from element 0.
     fn inside(mut self, count: u64, granule: i64) -> Option<(u64, f64)> {
-        self.repeat(-granule, &Copies { count, stride: self.layout.extent(), child: self.layout.root() }, 1.0)?;
+        self.repeat(-granule, &StridedCopies { count, stride: self.layout.extent(), child: self.layout.root() }, 1.0)?;
         while let Some((at, edge, times)) = self.stack.pop() {
             self.look_at(at, edge.node, times)?;
         }
@@ -150,8 +156,8 @@ impl Search<'_> {
         }
     }
 
-    fn repeat(&mut self, at: i64, copies: &Copies, times: f64) -> Option<()> {
-        let &Copies { count, stride, child } = copies;
+    fn repeat(&mut self, at: i64, copies: &StridedCopies, times: f64) -> Option<()> {
+        let &StridedCopies { count, stride, child } = copies;
         let at = at + child.offset;
         if stride == 0 {
             self.push(at, child, times * count as f64);
@@ -180,7 +186,9 @@ impl Search<'_> {
                 self.spend(reached.len() as u64)?;
                 reached.iter().for_each(|run| self.cover(at + run.offset, bytes(run), times));
             }
-            &Node::Stream { count, stride, child } => self.repeat(at, &Copies { count, stride, child }, times)?,
+            &Node::Stream { count, stride, child } => {
+                self.repeat(at, &StridedCopies { count, stride, child }, times)?
+            }
             Node::Indexed { offsets, child } => {
                 let at = at + child.offset;
                 let Measure { low, high, .. } = *self.layout.measure(child.node);
@@ -204,13 +212,13 @@ impl Search<'_> {
 }
 
 /// Copies at a stride.
-struct Copies {
+struct StridedCopies {
     count: u64,
     stride: i64,
     child: Edge,
 }
 
-impl Copies {
+impl StridedCopies {
     /// The copies whose bounds reach into the granule, by the place of the first; the stride is not 0.
     fn within(&self, layout: &Layout, at: i64) -> Range<i64> {
         let Measure { low, high, .. } = *layout.measure(self.child.node);

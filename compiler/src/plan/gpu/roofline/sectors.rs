@@ -1,6 +1,6 @@
 //! How many granules and sectors of memory a set of addresses touches.
 
-use crate::layout::address_set::{AddressSet, SetId, SetNode, Shape};
+use crate::layout::address_set::{AddressSet, SetId, SetNode, SetShape};
 use crate::plan::gpu::sizes::SECTOR;
 
 /// Bytes that DRAM is read in by default: two sectors. Measured on an H200: a pack of 8 in 64 bytes reads all of memory.
@@ -135,25 +135,25 @@ const SPANS: u64 = 1 << 17;
 pub(super) fn touched(set: &AddressSet, root: SetId, address: u64) -> Option<Counts> {
     // From parents to children: the places inside a granule where copies of a node begin, as bits.
     let mut residues = vec![0u64; set.nodes().len()];
-    let parts = |node: &SetNode| if let Shape::Parts(parts) = &node.shape { parts.len() as u64 } else { 1 };
+    let parts = |node: &SetNode| if let SetShape::Parts(parts) = &node.shape { parts.len() as u64 } else { 1 };
     let mut left = SPANS + 2 * set.nodes().iter().map(parts).sum::<u64>();
     residues[root.index()] |= 1 << (address % GRANULE);
     for (index, node) in set.nodes().iter().enumerate().take(root.index() + 1).rev() {
         let each = match &node.shape {
-            Shape::Repeat { count, stride, .. } => 2 * (*count).min(period(*stride)),
-            Shape::Block | Shape::Parts(_) => parts(node),
+            SetShape::Repeat { count, stride, .. } => 2 * (*count).min(period(*stride)),
+            SetShape::Block | SetShape::Parts(_) => parts(node),
         };
         left = left.checked_sub(u64::from(residues[index].count_ones()) * each)?;
         let bits = std::iter::successors(Some(residues[index]), |bits| Some(bits & bits.wrapping_sub(1)));
         for residue in bits.take_while(|&bits| bits != 0).map(|bits| u64::from(bits.trailing_zeros())) {
             match &node.shape {
-                Shape::Block => {}
-                Shape::Repeat { count, stride, child } => {
+                SetShape::Block => {}
+                SetShape::Repeat { count, stride, child } => {
                     for copy in 0..(*count).min(period(*stride)) {
                         residues[child.index()] |= 1 << ((residue + copy * stride) % GRANULE);
                     }
                 }
-                Shape::Parts(parts) => {
+                SetShape::Parts(parts) => {
                     for (offset, part) in parts {
                         residues[part.index()] |= 1 << ((residue + offset) % GRANULE);
                     }
@@ -170,8 +170,8 @@ pub(super) fn touched(set: &AddressSet, root: SetId, address: u64) -> Option<Cou
             known.map(|span| span.moved(at / GRANULE))
         };
         let span = |residue: u64| match &node.shape {
-            Shape::Block => Some(Span::block(residue, set.extent(SetId::at(index)))),
-            Shape::Repeat { count, stride, child } => {
+            SetShape::Block => Some(Span::block(residue, set.extent(SetId::at(index)))),
+            SetShape::Repeat { count, stride, child } => {
                 let period = period(*stride);
                 let copies = |from: u64, to: u64| {
                     let spans = (from..to).filter_map(|copy| of(*child, residue + copy * stride));
@@ -184,7 +184,7 @@ pub(super) fn touched(set: &AddressSet, root: SetId, address: u64) -> Option<Cou
                 let all = copies(0, period)?.repeated(rounds, period * stride / GRANULE)?;
                 Some(copies(rounds * period, *count).map_or(all, |rest| all.then(rest)))
             }
-            Shape::Parts(parts) => {
+            SetShape::Parts(parts) => {
                 parts.iter().filter_map(|&(offset, part)| of(part, residue + offset)).reduce(Span::then)
             }
         };

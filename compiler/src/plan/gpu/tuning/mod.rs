@@ -9,7 +9,7 @@ mod sm_90;
 pub(crate) use row::Row;
 pub(crate) use sm_90::SM_90;
 
-use super::shape::Shape;
+use super::shape::LaunchShape;
 use std::ops::Range;
 
 /// The numbers of the cost model for one architecture.
@@ -51,7 +51,7 @@ pub(crate) struct WordsTuning {
     /// Offsets of a list that does not stay in the cache between elements, at least.
     pub(crate) long_list: usize,
     /// The shape for words of 16 bytes of listed runs: some are under way while others wait for the list.
-    pub(crate) listed_shape: Shape,
+    pub(crate) listed_shape: LaunchShape,
     /// Mean runs that take it in packs.
     pub(crate) listed_pack: Range<u64>,
     /// Mean runs that take it in unpacks.
@@ -67,7 +67,7 @@ pub(crate) struct WordsTuning {
     /// The same where the other way is to put words together from bytes.
     pub(crate) resident_narrow_words: u64,
     /// The shape of calls whose words are all under way at once.
-    pub(crate) resident_shape: Shape,
+    pub(crate) resident_shape: LaunchShape,
     /// Elements of one type whose lists are long enough for prefetches of memory in unpacks, at least.
     pub(crate) prefetched_element: u64,
     /// Threads of a block on few multiprocessors.

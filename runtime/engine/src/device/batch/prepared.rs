@@ -263,7 +263,7 @@ fn in_order(
     Ok((all, begin))
 }
 
-/// The items as they lie on a device, and the item of every block behind them.
+/// The bytes of the items on a device, and the item of every block behind them.
 fn table(items: &[Item], blocks: u32) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(size_of_val(items) + blocks as usize * 4);
     items.iter().for_each(|item| bytes.extend_from_slice(&item.to_bytes()));

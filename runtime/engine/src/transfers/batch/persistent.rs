@@ -1,7 +1,7 @@
 //! Batches that are enqueued again and again, with addresses that may change in between.
 
 use super::batch_item;
-use crate::device::{BatchItem, DeviceType, Gpu, Grid, Kernel, Move, Prepared};
+use crate::device::{BatchItem, DeviceKernel, DeviceType, Gpu, Grid, Move, Prepared};
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::multiprocessors::Multiprocessors;
@@ -43,7 +43,7 @@ pub struct PersistentBatch {
     /// The place of each transfer of the caller among those that move bytes.
     places: Vec<Option<u32>>,
     bytes: u64,
-    launch: Option<Launch>,
+    launch: Option<PreparedLaunch>,
     /// Calls whose addresses changed since the last launch.
     changed: Vec<u32>,
 }
@@ -71,10 +71,10 @@ impl Held {
 }
 
 /// What is enqueued.
-enum Launch {
+enum PreparedLaunch {
     /// The kernel of the only call's type.
-    SingleType { kernel: Arc<Kernel>, blocks: u32, threads: u32 },
-    /// One kernel for all, and the items as they lie on the device.
+    SingleType { kernel: Arc<DeviceKernel>, blocks: u32, threads: u32 },
+    /// One kernel for all, and its items on the device.
     MultiType { prepared: Arc<Prepared>, items: Vec<Item> },
 }
 
@@ -140,12 +140,12 @@ impl PersistentBatch {
             self.prepare()?;
         }
         match (&self.launch, self.calls.as_slice()) {
-            (Some(Launch::MultiType { prepared, .. }), _) => {
+            (Some(PreparedLaunch::MultiType { prepared, .. }), _) => {
                 // SAFETY: `prepared` was made for these calls, whose bytes the device reaches until the work is done (contract of
                 // this function).
                 unsafe { prepared.launch(stream)? };
             }
-            (Some(Launch::SingleType { kernel, blocks, threads }), [only]) => {
+            (Some(PreparedLaunch::SingleType { kernel, blocks, threads }), [only]) => {
                 let grid = Grid::all(*blocks, *threads);
                 // SAFETY: the kernel was found for this call of this type, whose bytes the device reaches until the work is done
                 // (contract of this function).
@@ -166,8 +166,8 @@ impl PersistentBatch {
     /// Whether what is prepared is the best there is: a compiled kernel may have come.
     fn serves(&self) -> bool {
         match &self.launch {
-            Some(Launch::SingleType { .. }) => true,
-            Some(Launch::MultiType { prepared, .. }) => !prepared.is_outdated(&self.gpu.state),
+            Some(PreparedLaunch::SingleType { .. }) => true,
+            Some(PreparedLaunch::MultiType { prepared, .. }) => !prepared.is_outdated(&self.gpu.state),
             None => self.calls.is_empty(),
         }
     }
@@ -178,7 +178,7 @@ impl PersistentBatch {
         if self.changed.is_empty() {
             return Ok(true);
         }
-        let Some(Launch::MultiType { prepared, items }) = &mut self.launch else { return Ok(false) };
+        let Some(PreparedLaunch::MultiType { prepared, items }) = &mut self.launch else { return Ok(false) };
         let Some(prepared) = Arc::get_mut(prepared) else { return Ok(false) };
         if stream.capture_status()? != CaptureStatus::None {
             return Ok(false);
@@ -214,11 +214,11 @@ impl PersistentBatch {
             [only] => only
                 .device_type
                 .ready(only.direction, &only.call)
-                .map(|(kernel, blocks, threads)| Launch::SingleType { kernel, blocks, threads }),
+                .map(|(kernel, blocks, threads)| PreparedLaunch::SingleType { kernel, blocks, threads }),
             calls => {
                 let requested: Vec<BatchItem<'_>> = calls.iter().map(Held::requested).collect();
                 let (prepared, items) = self.gpu.shared_kernels.batches.prepare(&self.gpu.state, &requested)?;
-                Some(Launch::MultiType { prepared: Arc::new(prepared), items })
+                Some(PreparedLaunch::MultiType { prepared: Arc::new(prepared), items })
             }
         };
         self.changed.clear();
@@ -229,7 +229,7 @@ impl PersistentBatch {
 
     /// Launches of what was prepared may still be under way.
     fn retire(&mut self) {
-        if let Some(Launch::MultiType { prepared, .. }) = self.launch.take()
+        if let Some(PreparedLaunch::MultiType { prepared, .. }) = self.launch.take()
             && self.gpu.device().check_process().is_ok()
         {
             self.gpu.state.retire(prepared);

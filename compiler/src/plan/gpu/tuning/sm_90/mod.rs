@@ -32,7 +32,7 @@ pub(crate) static SM_90: Tuning = Tuning {
         sparse_distance: 256,
         long_list: 1 << 18,
         // Measured in `bench/results/2026-11-24-gpu-limits.md`.
-        listed_shape: Shape { threads: 128, unroll: 2 },
+        listed_shape: LaunchShape { threads: 128, unroll: 2 },
         listed_pack: 16..u64::MAX,
         listed_unpack: 64..256,
         listed_dense_unpack: 32..256,
@@ -42,7 +42,7 @@ pub(crate) static SM_90: Tuning = Tuning {
         resident_words: 1 << 18,
         resident_disordered_words: 1 << 16,
         resident_narrow_words: 1 << 19,
-        resident_shape: Shape { threads: 256, unroll: 1 },
+        resident_shape: LaunchShape { threads: 256, unroll: 1 },
         prefetched_element: MANY_SHORT,
         // 8 KiB under way in each block: of pinned memory, an eighth of an H200 then reads 51 GB/s, which is what the link gives to kernels (with 4 KiB
         // 41 GB/s), and no more is under way than the link needs: a kernel beside four times as much took 1.4 times as long.

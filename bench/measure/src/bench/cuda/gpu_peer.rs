@@ -7,7 +7,7 @@ use dtc_runtime::cuda::{CudaError, Stream};
 
 /// Who moves the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Contestant {
+pub enum GpuPeer {
     /// The kernel compiled for the type.
     Specialised,
     /// The kernel that serves every type.
@@ -19,7 +19,7 @@ pub enum Contestant {
 }
 
 /// Those that serve every case.
-pub const CONTESTANTS: [Contestant; 3] = [Contestant::Specialised, Contestant::Generic, Contestant::Memcpy];
+pub const GPU_PEERS: [GpuPeer; 3] = [GpuPeer::Specialised, GpuPeer::Generic, GpuPeer::Memcpy];
 
 /// A kernel that could serve a call in the place of the one that is chosen.
 pub trait Candidate {
@@ -31,7 +31,7 @@ pub trait Candidate {
 }
 
 /// A whole call of a case, as candidates are made for it.
-pub struct Asked<'a> {
+pub struct FamilyCandidate<'a> {
     /// Where it runs.
     pub gpu: &'a Gpu,
     /// The plan of the type.
@@ -44,14 +44,14 @@ pub struct Asked<'a> {
     pub span: (i64, i64),
 }
 
-impl Contestant {
+impl GpuPeer {
     /// The name in figures, beside those of the peers.
     pub fn name(self) -> &'static str {
         match self {
-            Contestant::Specialised => "dtc",
-            Contestant::Generic => "dtc generic",
-            Contestant::Memcpy => "memcpy",
-            Contestant::Candidate(_) => "candidate",
+            GpuPeer::Specialised => "dtc",
+            GpuPeer::Generic => "dtc generic",
+            GpuPeer::Memcpy => "memcpy",
+            GpuPeer::Candidate(_) => "candidate",
         }
     }
 }

@@ -49,7 +49,7 @@ impl Buffers {
 }
 
 /// Who is measured, and the buffers of all.
-pub struct Contest<'a> {
+pub struct Comparison<'a> {
     /// The tiers of dtc.
     pub tiers: &'a [(&'a str, Committed)],
     /// The others.
@@ -64,30 +64,29 @@ pub struct Contest<'a> {
 
 /// One of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Contestant {
+enum DemoPeer {
     Tier(usize),
     Memcpy,
     Loop(usize),
     Mpi(usize),
 }
 
-impl Contest<'_> {
-    fn contestants(&self) -> Vec<(String, Contestant)> {
-        let tiers =
-            self.tiers.iter().enumerate().map(|(index, (name, _))| ((*name).to_owned(), Contestant::Tier(index)));
+impl Comparison<'_> {
+    fn peers(&self) -> Vec<(String, DemoPeer)> {
+        let tiers = self.tiers.iter().enumerate().map(|(index, (name, _))| ((*name).to_owned(), DemoPeer::Tier(index)));
         let loops = self.peers.hand_loops.iter().enumerate();
-        let loops = loops.map(|(index, (name, _))| ((*name).to_owned(), Contestant::Loop(index)));
-        let mpis = self.peers.mpis.iter().enumerate().map(|(index, (name, _))| (name.clone(), Contestant::Mpi(index)));
-        tiers.chain(loops).chain(mpis).chain([("memcpy".to_owned(), Contestant::Memcpy)]).collect()
+        let loops = loops.map(|(index, (name, _))| ((*name).to_owned(), DemoPeer::Loop(index)));
+        let mpis = self.peers.mpis.iter().enumerate().map(|(index, (name, _))| (name.clone(), DemoPeer::Mpi(index)));
+        tiers.chain(loops).chain(mpis).chain([("memcpy".to_owned(), DemoPeer::Memcpy)]).collect()
     }
 
     /// Nanoseconds of one call, over as many calls in a row.
-    fn sample(&mut self, contestant: Contestant, pack: bool, calls: u64) -> Result<f64, String> {
+    fn sample(&mut self, peer: DemoPeer, pack: bool, calls: u64) -> Result<f64, String> {
         let Placement { count, origin, .. } = self.placement;
         let (memory, packed) = self.buffers.sides();
         let other = self.other.bytes_mut();
-        match contestant {
-            Contestant::Tier(index) => {
+        match peer {
+            DemoPeer::Tier(index) => {
                 let Some((_, committed)) = self.tiers.get(index) else { return Ok(0.0) };
                 // These calls have succeeded before.
                 Ok(sample(calls, || {
@@ -103,13 +102,13 @@ impl Contest<'_> {
                     };
                 }))
             }
-            Contestant::Memcpy if pack => Ok(sample(calls, || packed.copy_from_slice(black_box(&*other)))),
-            Contestant::Memcpy => Ok(sample(calls, || other.copy_from_slice(black_box(&*packed)))),
-            Contestant::Loop(index) => {
+            DemoPeer::Memcpy if pack => Ok(sample(calls, || packed.copy_from_slice(black_box(&*other)))),
+            DemoPeer::Memcpy => Ok(sample(calls, || other.copy_from_slice(black_box(&*packed)))),
+            DemoPeer::Loop(index) => {
                 let Some((_, hand_loop)) = self.peers.hand_loops.get(index) else { return Ok(0.0) };
                 hand_loop.sample(Transfer { memory, origin, count, packed }, pack, calls)
             }
-            Contestant::Mpi(index) => {
+            DemoPeer::Mpi(index) => {
                 let Some((_, peer)) = self.peers.mpis.get_mut(index) else { return Ok(0.0) };
                 peer.time(if pack { "pack" } else { "unpack" }, calls)
             }
@@ -120,8 +119,7 @@ impl Contest<'_> {
     /// takes too long, leaves.
     pub fn check_peers(&mut self, verifier: &Verifier) {
         self.share();
-        let peers =
-            self.contestants().into_iter().filter(|(_, who)| matches!(who, Contestant::Loop(_) | Contestant::Mpi(_)));
+        let peers = self.peers().into_iter().filter(|(_, who)| matches!(who, DemoPeer::Loop(_) | DemoPeer::Mpi(_)));
         let leaving: Vec<(String, &str)> =
             peers.filter_map(|(name, peer)| Some((name, self.check(peer, verifier)?))).collect();
         for (name, why) in leaving {
@@ -147,7 +145,7 @@ impl Contest<'_> {
     }
 
     /// Has a peer pack and unpack once; why it leaves, if it does. The buffers hold what the type says again then.
-    fn check(&mut self, peer: Contestant, verifier: &Verifier) -> Option<&'static str> {
+    fn check(&mut self, peer: DemoPeer, verifier: &Verifier) -> Option<&'static str> {
         let Placement { count, origin, .. } = self.placement;
         let (_, committed) = self.tiers.first()?;
         self.buffers.sides().1.fill(POISON);
@@ -179,16 +177,15 @@ impl Contest<'_> {
 
     /// Interleaved rounds of one direction.
     pub fn race(&mut self, pack: bool) -> Race {
-        let contestants = self.contestants();
+        let peers = self.peers();
         let mut calls = Vec::new();
-        for (_, contestant) in &contestants {
-            calls.push(self.calls(*contestant, pack));
+        for (_, peer) in &peers {
+            calls.push(self.calls(*peer, pack));
         }
-        let mut samples: Vec<(String, Vec<f64>)> =
-            contestants.iter().map(|(name, _)| (name.clone(), Vec::new())).collect();
+        let mut samples: Vec<(String, Vec<f64>)> = peers.iter().map(|(name, _)| (name.clone(), Vec::new())).collect();
         for _ in Rounds::start() {
-            for (index, (_, contestant)) in contestants.iter().enumerate() {
-                let time = calls[index].and_then(|calls| self.sample(*contestant, pack, calls).ok());
+            for (index, (_, peer)) in peers.iter().enumerate() {
+                let time = calls[index].and_then(|calls| self.sample(*peer, pack, calls).ok());
                 // Who fails once is not asked again.
                 calls[index] = calls[index].filter(|_| time.is_some());
                 samples[index].1.extend(time);
@@ -201,10 +198,10 @@ impl Contest<'_> {
     }
 
     /// How many calls take as long as a sample; nothing of who fails.
-    fn calls(&mut self, contestant: Contestant, pack: bool) -> Option<u64> {
+    fn calls(&mut self, peer: DemoPeer, pack: bool) -> Option<u64> {
         let mut calls = 1;
         loop {
-            let nanoseconds = self.sample(contestant, pack, calls).ok()? * calls as f64;
+            let nanoseconds = self.sample(peer, pack, calls).ok()? * calls as f64;
             if nanoseconds >= SAMPLE / 4.0 {
                 return Some(((calls as f64 * SAMPLE / nanoseconds).ceil() as u64).max(1));
             }

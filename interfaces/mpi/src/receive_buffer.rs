@@ -13,8 +13,8 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Fewest bytes: what CUDA allocates for itself, so that no other memory is opened with a piece. And most: pieces stay.
-const LEAST: i64 = 1 << 21;
-const MOST: i64 = 1 << 29;
+const MIN_BYTES: i64 = 1 << 21;
+const MAX_BYTES: i64 = 1 << 29;
 
 /// GPUs with pieces.
 const DEVICES: i32 = 16;
@@ -32,9 +32,9 @@ struct Piece {
 }
 
 /// A piece, until it is dropped.
-pub struct Landing(&'static Piece);
+pub struct ReceiveBuffer(&'static Piece);
 
-impl Landing {
+impl ReceiveBuffer {
     /// The GPU.
     pub fn device(&self) -> i32 {
         self.0.device
@@ -51,7 +51,7 @@ impl Landing {
     }
 }
 
-impl Drop for Landing {
+impl Drop for ReceiveBuffer {
     fn drop(&mut self) {
         self.0.taken.store(false, Ordering::Release);
     }
@@ -89,8 +89,8 @@ fn pieces() -> Locked<'static, Pieces> {
 }
 
 /// Allocates a piece and shares it; none if that fails.
-fn allocate(pieces: &mut Pieces, device: i32, bytes: i64) -> Option<Landing> {
-    let length = u64::try_from(bytes.max(LEAST)).ok()?.next_power_of_two() as i64;
+fn allocate(pieces: &mut Pieces, device: i32, bytes: i64) -> Option<ReceiveBuffer> {
+    let length = u64::try_from(bytes.max(MIN_BYTES)).ok()?.next_power_of_two() as i64;
     let (mut memory, mut allocation) = (null_mut(), null_mut());
     let mut name = [0; DTC_EXPORT_BYTES as usize];
     let engine = ENGINE.load(Ordering::Acquire);
@@ -109,20 +109,20 @@ fn allocate(pieces: &mut Pieces, device: i32, bytes: i64) -> Option<Landing> {
     let piece = Piece { taken: AtomicBool::new(true), device, bytes: length, memory, number: pieces.last_number, name };
     let piece: &'static Piece = Box::leak(Box::new(piece));
     pieces.own.push(piece);
-    Some(Landing(piece))
+    Some(ReceiveBuffer(piece))
 }
 
 /// Takes a piece of at least `bytes` bytes of a GPU; none if there is no memory, or if others cannot open it.
-pub fn take(device: i32, bytes: i64) -> Option<Landing> {
+pub fn take(device: i32, bytes: i64) -> Option<ReceiveBuffer> {
     let mut pieces = pieces();
-    if !(0..DEVICES).contains(&device) || pieces.closed >> device & 1 != 0 || bytes > MOST {
+    if !(0..DEVICES).contains(&device) || pieces.closed >> device & 1 != 0 || bytes > MAX_BYTES {
         return None;
     }
     let fits = |piece: &&&Piece| !piece.taken.load(Ordering::Acquire) && piece.device == device && piece.bytes >= bytes;
     match pieces.own.iter().filter(fits).min_by_key(|piece| piece.bytes).copied() {
         Some(piece) => {
             piece.taken.store(true, Ordering::Relaxed);
-            Some(Landing(piece))
+            Some(ReceiveBuffer(piece))
         }
         None => allocate(&mut pieces, device, bytes),
     }

@@ -1,7 +1,7 @@
 //! One case on a GPU: checks, then interleaved rounds.
 
 use super::check::{GUARD, POISON, Pattern, in_parallel};
-use super::contestant::{Asked, CONTESTANTS, Candidate, Contestant};
+use super::gpu_peer::{Candidate, FamilyCandidate, GPU_PEERS, GpuPeer};
 use crate::bench::case::Case;
 use crate::device::{OnDevice, copy, fill};
 use crate::device_clock::{DeviceClock, FLUSH_BYTES};
@@ -20,10 +20,10 @@ const SLOW: f64 = 0.5;
 /// Where in the pattern the packed bytes of unpacks begin.
 const PHASE: usize = 12_345;
 
-/// What was found of a contestant.
+/// What was found of a peer.
 pub struct Line {
     /// Who.
-    pub contestant: Contestant,
+    pub peer: GpuPeer,
     /// The case.
     pub case: String,
     /// Which way.
@@ -33,7 +33,7 @@ pub struct Line {
     /// Which kernel served.
     pub variant: String,
     /// Microseconds with the cache emptied, and right after the same call; or what went wrong.
-    pub times: Result<Times, String>,
+    pub times: Result<MedianTimes, String>,
     /// Whether it moved wrong bytes.
     pub wrong: bool,
     /// Microseconds of the least traffic that the transfer has, at the speed of a copy with the cache emptied; of whole transfers
@@ -43,7 +43,7 @@ pub struct Line {
 
 /// Medians of rounds, in microseconds.
 #[derive(Clone, Copy)]
-pub struct Times {
+pub struct MedianTimes {
     /// With the cache emptied.
     pub cold: f64,
     /// Right after the same call.
@@ -65,7 +65,7 @@ pub struct Arena {
     other_gpu: Gpu,
     /// How fast the device copies its own memory.
     pub copy: DeviceCopy,
-    /// Times of what is enqueued on the device.
+    /// MedianTimes of what is enqueued on the device.
     pub clock: DeviceClock,
     /// What fills buffers.
     pub pattern: Pattern,
@@ -168,10 +168,10 @@ impl Arena {
             for (name, fragment) in fragments {
                 let fragment = fragment.unwrap_or(Fragment { offset: 0, bytes: placed.packed, at: 0 });
                 let (committed, placed) = (&committed, &placed);
-                let mut contest =
-                    Contest { arena: self, name, case, placed, fragment, committed, direction, candidates: &[] };
-                contest.expect()?;
-                lines.extend(contest.run(&plan, &CONTESTANTS, rounds)?);
+                let mut comparison =
+                    CaseComparison { arena: self, name, case, placed, fragment, committed, direction, candidates: &[] };
+                comparison.expect()?;
+                lines.extend(comparison.run(&plan, &GPU_PEERS, rounds)?);
             }
         }
         Ok(lines)
@@ -184,7 +184,7 @@ impl Arena {
         case: &Case,
         direction: Direction,
         rounds: usize,
-        make: impl FnOnce(&Asked<'_>) -> Result<Vec<C>, Failure>,
+        make: impl FnOnce(&FamilyCandidate<'_>) -> Result<Vec<C>, Failure>,
     ) -> Result<Vec<Line>, Failure> {
         let committed = [self.specialised.commit(&case.datatype), self.generic.commit(&case.datatype)];
         let placed = Placed::of(case, &committed[0])?;
@@ -201,10 +201,10 @@ impl Arena {
         // `make_room` found memory for both.
         let (low, high) = committed[0].span(case.count).unwrap_or((0, 0));
         let span = (low as i64, high as i64);
-        let candidates = make(&Asked { gpu: &self.gpu, plan: &plan, direction, call, span })?;
+        let candidates = make(&FamilyCandidate { gpu: &self.gpu, plan: &plan, direction, call, span })?;
         let candidates: Vec<&dyn Candidate> = candidates.iter().map(|candidate| candidate as &dyn Candidate).collect();
         let (committed, name) = (&committed, case.name.as_str());
-        let mut contest = Contest {
+        let mut comparison = CaseComparison {
             arena: self,
             name,
             case,
@@ -214,15 +214,15 @@ impl Arena {
             direction,
             candidates: &candidates,
         };
-        contest.expect()?;
-        let all = (0..candidates.len()).map(Contestant::Candidate);
-        let all: Vec<Contestant> = [Contestant::Specialised, Contestant::Memcpy].into_iter().chain(all).collect();
-        let first = contest.run(&plan, &all, rounds)?;
+        comparison.expect()?;
+        let all = (0..candidates.len()).map(GpuPeer::Candidate);
+        let all: Vec<GpuPeer> = [GpuPeer::Specialised, GpuPeer::Memcpy].into_iter().chain(all).collect();
+        let first = comparison.run(&plan, &all, rounds)?;
         let time = |line: &Line| line.times.as_ref().map_or(f64::INFINITY, |times| times.cold);
         let fastest = first[2..].iter().map(time).fold(time(&first[0]), f64::min);
-        let near = |line: &Line| !matches!(line.contestant, Contestant::Candidate(_)) || time(line) <= 1.1 * fastest;
-        let again: Vec<Contestant> = first.iter().filter(|line| near(line)).map(|line| line.contestant).collect();
-        let mut again = contest.run(&plan, &again, 3 * rounds)?;
+        let near = |line: &Line| !matches!(line.peer, GpuPeer::Candidate(_)) || time(line) <= 1.1 * fastest;
+        let again: Vec<GpuPeer> = first.iter().filter(|line| near(line)).map(|line| line.peer).collect();
+        let mut again = comparison.run(&plan, &again, 3 * rounds)?;
         again.extend(first.into_iter().filter(|line| !near(line)));
         Ok(again)
     }
@@ -256,7 +256,7 @@ impl Arena {
 }
 
 /// One direction of one case.
-struct Contest<'a> {
+struct CaseComparison<'a> {
     arena: &'a mut Arena,
     name: &'a str,
     case: &'a Case,
@@ -268,10 +268,10 @@ struct Contest<'a> {
     candidates: &'a [&'a dyn Candidate],
 }
 
-impl Contest<'_> {
+impl CaseComparison<'_> {
     /// Prepares the source on the device, and what the call must make of it on the host.
     fn expect(&mut self) -> Result<(), Failure> {
-        let Contest { case, committed: [committed, _], .. } = *self;
+        let CaseComparison { case, committed: [committed, _], .. } = *self;
         let (Placed { origin, buffer, .. }, Fragment { offset, bytes, at }) = (*self.placed, self.fragment);
         let (origin, threads) = (origin as usize, std::thread::available_parallelism().map_or(1, usize::from));
         let whole = offset == 0 && bytes == self.placed.packed;
@@ -333,61 +333,58 @@ impl Contest<'_> {
         whole.then(|| copy_us + beyond / (self.arena.copy.gigabytes * 1e3))
     }
 
-    fn run(&mut self, plan: &GpuPlan, contestants: &[Contestant], rounds: usize) -> Result<Vec<Line>, Failure> {
+    fn run(&mut self, plan: &GpuPlan, peers: &[GpuPeer], rounds: usize) -> Result<Vec<Line>, Failure> {
         let mut rounds = rounds;
         let mut outcomes = Vec::new();
         // A first call asks for the kernel that is made for its length.
-        if self.enqueue(Contestant::Specialised).is_ok() {
+        if self.enqueue(GpuPeer::Specialised).is_ok() {
             self.arena.specialised.compile_pending(Duration::MAX);
         }
-        for &contestant in contestants {
-            let (outcome, wrong, seconds) = self.judge(contestant, plan)?;
+        for &peer in peers {
+            let (outcome, wrong, seconds) = self.verify(peer, plan)?;
             if seconds > SLOW {
                 rounds = rounds.min(3);
             }
-            outcomes.push((contestant, outcome, wrong));
+            outcomes.push((peer, outcome, wrong));
         }
         let mut samples: Vec<[Vec<f64>; 2]> = outcomes.iter().map(|_| [Vec::new(), Vec::new()]).collect();
         for _ in 0..rounds {
-            for ((contestant, outcome, _), samples) in outcomes.iter().zip(&mut samples) {
+            for ((peer, outcome, _), samples) in outcomes.iter().zip(&mut samples) {
                 if outcome.is_ok() {
                     for (warm, samples) in samples.iter_mut().enumerate() {
-                        let time = self.arena.clock.time(warm == 1, || self.enqueue(*contestant));
+                        let time = self.arena.clock.time(warm == 1, || self.enqueue(*peer));
                         samples.push(time?);
                     }
                 }
             }
         }
-        let copy = outcomes.iter().position(|(contestant, ..)| *contestant == Contestant::Memcpy);
+        let copy = outcomes.iter().position(|(peer, ..)| *peer == GpuPeer::Memcpy);
         let copy_us = copy.map(|copy| &samples[copy][0]).filter(|cold| !cold.is_empty()).map(|cold| median(cold));
         let least_us = copy_us.and_then(|copy_us| self.least_us(copy_us));
-        let lines = outcomes.into_iter().zip(&samples).map(|((contestant, outcome, wrong), [cold, warm])| Line {
-            contestant,
+        let lines = outcomes.into_iter().zip(&samples).map(|((peer, outcome, wrong), [cold, warm])| Line {
+            peer,
             case: self.name.to_owned(),
             direction: self.direction,
             packed_bytes: self.fragment.bytes,
-            variant: self.variant(contestant, plan),
-            times: outcome.map(|()| Times { cold: median(cold), warm: median(warm), rounds }),
+            variant: self.variant(peer, plan),
+            times: outcome.map(|()| MedianTimes { cold: median(cold), warm: median(warm), rounds }),
             wrong,
-            least_us: least_us.filter(|_| contestant != Contestant::Memcpy),
+            least_us: least_us.filter(|_| peer != GpuPeer::Memcpy),
         });
         Ok(lines.collect())
     }
 
     /// Calls once and looks at every byte: what is wrong, whether it is the bytes, and how long the call took.
-    fn judge(&mut self, contestant: Contestant, plan: &GpuPlan) -> Result<(Result<(), String>, bool, f64), Failure> {
+    fn verify(&mut self, peer: GpuPeer, plan: &GpuPlan) -> Result<(Result<(), String>, bool, f64), Failure> {
         let specialised = &self.committed[0];
-        if contestant == Contestant::Specialised
-            && plan.allows()
-            && specialised.gpu_tier(&self.arena.gpu) != Tier::Specialised
-        {
+        if peer == GpuPeer::Specialised && plan.allows() && specialised.gpu_tier(&self.arena.gpu) != Tier::Specialised {
             let problem = self.arena.gpu.problem().map_or_else(|| "no kernel".to_owned(), |error| error.to_string());
             return Ok((Err(problem), false, 0.0));
         }
         let pack = self.direction == Direction::Pack;
         let (buffer, packed) = (self.placed.buffer, self.fragment.at + self.fragment.bytes);
         let arena = &mut *self.arena;
-        if contestant != Contestant::Memcpy {
+        if peer != GpuPeer::Memcpy {
             match self.direction {
                 Direction::Pack => fill(&arena.clock.stream, &arena.packed, 0..packed + GUARD, POISON)?,
                 Direction::Unpack => fill(&arena.clock.stream, &arena.memory, 0..buffer + GUARD, POISON)?,
@@ -398,13 +395,13 @@ impl Contest<'_> {
         let mut seconds = 0.0;
         for _ in 0..2 {
             let start = Instant::now();
-            if let Err(error) = self.enqueue(contestant) {
+            if let Err(error) = self.enqueue(peer) {
                 return Ok((Err(error.to_string()), false, 0.0));
             }
             self.arena.clock.stream.synchronize()?;
             seconds = start.elapsed().as_secs_f64();
         }
-        if contestant == Contestant::Memcpy {
+        if peer == GpuPeer::Memcpy {
             return Ok((Ok(()), false, seconds));
         }
         let arena = &mut *self.arena;
@@ -422,9 +419,9 @@ impl Contest<'_> {
         })
     }
 
-    fn on_device(&self, contestant: Contestant) -> OnDevice<'_> {
+    fn on_device(&self, peer: GpuPeer) -> OnDevice<'_> {
         OnDevice {
-            committed: &self.committed[usize::from(contestant == Contestant::Generic)],
+            committed: &self.committed[usize::from(peer == GpuPeer::Generic)],
             count: self.case.count,
             memory: &self.arena.memory,
             origin: self.placed.origin as i64,
@@ -433,33 +430,33 @@ impl Contest<'_> {
         }
     }
 
-    fn enqueue(&self, contestant: Contestant) -> Result<(), TransferError> {
+    fn enqueue(&self, peer: GpuPeer) -> Result<(), TransferError> {
         let Arena { clock, packed, contiguous, .. } = &*self.arena;
         let stream = &clock.stream;
         let Fragment { offset, bytes, .. } = self.fragment;
-        match (contestant, self.direction) {
+        match (peer, self.direction) {
             // The packed bytes of unpacks are a source, and stay as they are.
-            (Contestant::Memcpy, Direction::Pack) => copy(stream, packed, 0, contiguous, 0, bytes),
-            (Contestant::Memcpy, Direction::Unpack) => copy(stream, contiguous, 0, packed, 0, bytes),
-            (Contestant::Candidate(number), _) => Ok(self.candidates[number].enqueue(stream)?),
-            _ => self.on_device(contestant).enqueue(self.direction, stream, offset, bytes).map(drop),
+            (GpuPeer::Memcpy, Direction::Pack) => copy(stream, packed, 0, contiguous, 0, bytes),
+            (GpuPeer::Memcpy, Direction::Unpack) => copy(stream, contiguous, 0, packed, 0, bytes),
+            (GpuPeer::Candidate(number), _) => Ok(self.candidates[number].enqueue(stream)?),
+            _ => self.on_device(peer).enqueue(self.direction, stream, offset, bytes).map(drop),
         }
     }
 
     /// Which kernel serves the call.
-    fn variant(&self, contestant: Contestant, plan: &GpuPlan) -> String {
+    fn variant(&self, peer: GpuPeer, plan: &GpuPlan) -> String {
         let call = Call {
             memory: self.arena.memory.address() + self.placed.origin,
             packed: self.arena.packed.address() + self.fragment.at,
             first: self.fragment.offset,
             bytes: self.fragment.bytes,
         };
-        let text = match contestant {
-            Contestant::Memcpy => return "a copy by the driver".to_owned(),
-            Contestant::Candidate(number) => self.candidates[number].name(),
+        let text = match peer {
+            GpuPeer::Memcpy => return "a copy by the driver".to_owned(),
+            GpuPeer::Candidate(number) => self.candidates[number].name(),
             _ if call.bytes == 0 => return "nothing to move".to_owned(),
             _ if plan.is_contiguous() => return "contiguous: a copy by the driver".to_owned(),
-            Contestant::Specialised if plan.allows() => plan.variant(self.direction, &call).to_string(),
+            GpuPeer::Specialised if plan.allows() => plan.variant(self.direction, &call).to_string(),
             _ => GenericKernel::serving(plan, self.direction, &call).variant.to_string(),
         };
         // The direction has a field of its own.

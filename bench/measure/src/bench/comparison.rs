@@ -1,4 +1,4 @@
-//! The times of contestants that move the same bytes, and how they are taken.
+//! The times of peers that move the same bytes, and how they are taken.
 
 use crate::timing::{least, median};
 
@@ -38,7 +38,7 @@ impl Settings {
     }
 }
 
-/// The times of one contestant, one of each round, in nanoseconds per call.
+/// The times of one peer, one of each round, in nanoseconds per call.
 pub struct Times {
     /// `dtc`, `memcpy`, `limit`, `loop`, `loop_o2`, or a kind of peer.
     pub name: &'static str,
@@ -90,8 +90,8 @@ impl Undisturbed {
 
 /// One direction of one type, or its commit.
 #[derive(Default)]
-pub struct Contest {
-    /// Of all contestants.
+pub struct Comparison {
+    /// Of all peers.
     pub times: Vec<Times>,
     /// Of dtc and its fastest peer, where those were measured again because dtc seemed slower.
     pub again: Option<Vec<Times>>,
@@ -100,13 +100,13 @@ pub struct Contest {
 /// What dtc is measured against: not memcpy, which moves other bytes.
 const PEERS: [&str; 4] = ["mpich", "openmpi", "loop", "loop_o2"];
 
-impl Contest {
-    pub(super) fn of_names(names: impl IntoIterator<Item = &'static str>) -> Contest {
+impl Comparison {
+    pub(super) fn of_names(names: impl IntoIterator<Item = &'static str>) -> Comparison {
         let times = names.into_iter().map(|name| Times { name, samples: Vec::new() }).collect();
-        Contest { times, again: None }
+        Comparison { times, again: None }
     }
 
-    /// Adds what was found of a contestant in a round.
+    /// Adds what was found of a peer in a round.
     pub(super) fn record(&mut self, name: &str, time: Option<f64>) {
         let mine = self.times.iter_mut().filter(|times| times.name == name);
         mine.for_each(|times| times.samples.extend(time));
@@ -124,7 +124,7 @@ impl Contest {
         (found.ratio() < limit).then_some(found.name)
     }
 
-    /// A contestant's times.
+    /// A peer's times.
     pub fn of(&self, name: &str) -> Option<&Times> {
         self.times.iter().find(|times| times.name == name)
     }
@@ -175,7 +175,7 @@ impl Contest {
     }
 
     /// Adds the rounds of another start.
-    pub fn join(&mut self, other: Contest) {
+    pub fn join(&mut self, other: Comparison) {
         for mut times in other.times {
             match self.times.iter_mut().find(|known| known.name == times.name) {
                 Some(known) => known.samples.append(&mut times.samples),
@@ -190,29 +190,33 @@ impl Contest {
 mod tests {
     use super::*;
 
-    fn contest(times: &[(&'static str, &[f64])]) -> Contest {
-        let mut contest = Contest::of_names(times.iter().map(|(name, _)| *name));
+    fn comparison(times: &[(&'static str, &[f64])]) -> Comparison {
+        let mut comparison = Comparison::of_names(times.iter().map(|(name, _)| *name));
         for (name, samples) in times {
-            samples.iter().for_each(|sample| contest.record(name, Some(*sample)));
+            samples.iter().for_each(|sample| comparison.record(name, Some(*sample)));
         }
-        contest
+        comparison
     }
 
     #[test]
     fn what_is_measured_again_counts() {
-        let mut found =
-            contest(&[("dtc", &[10.0, 12.0, 40.0]), ("memcpy", &[1.0; 3]), ("loop", &[9.0; 3]), ("mpich", &[8.0; 3])]);
+        let mut found = comparison(&[
+            ("dtc", &[10.0, 12.0, 40.0]),
+            ("memcpy", &[1.0; 3]),
+            ("loop", &[9.0; 3]),
+            ("mpich", &[8.0; 3]),
+        ]);
         let first = found.undisturbed().unwrap();
         assert_eq!((first.name, first.ratio(), first.beyond()), ("mpich", 0.8, 2.0));
         assert_eq!((found.doubtful(0.95), found.doubtful(0.8)), (Some("mpich"), None));
-        found.again = Some(contest(&[("dtc", &[8.0, 9.0]), ("mpich", &[8.0, 8.5])]).times);
+        found.again = Some(comparison(&[("dtc", &[8.0, 9.0]), ("mpich", &[8.0, 8.5])]).times);
         assert_eq!(found.undisturbed().unwrap().ratio(), 1.0);
-        assert_eq!(contest(&[("dtc", &[1.0]), ("memcpy", &[1.0])]).undisturbed().map(|found| found.name), None);
+        assert_eq!(comparison(&[("dtc", &[1.0]), ("memcpy", &[1.0])]).undisturbed().map(|found| found.name), None);
     }
 
     #[test]
     fn who_leaves_the_race_has_no_figure() {
-        let mut found = contest(&[("dtc", &[1.0, 2.0]), ("openmpi", &[1.0])]);
+        let mut found = comparison(&[("dtc", &[1.0, 2.0]), ("openmpi", &[1.0])]);
         found.retain_complete();
         assert!(found.of("dtc").is_some() && found.of("openmpi").is_none());
     }

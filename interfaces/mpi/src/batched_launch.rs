@@ -10,10 +10,10 @@ use dtc::{DTC_MEMORY_DEVICE, DTC_MEMORY_PINNED, dtc_batch_call};
 use std::ffi::c_int;
 
 /// Most bytes of a message that is moved with others: a longer one has a path of its own.
-const MOST: i64 = 4 << 20;
+const MAX_BYTES: i64 = 4 << 20;
 
 /// What one launch moves.
-struct Together<A: Abi> {
+struct BatchedLaunch<A: Abi> {
     packing: Packing,
     calls: Vec<dtc_batch_call>,
     operations: Vec<OperationRef<A>>,
@@ -24,7 +24,7 @@ struct Together<A: Abi> {
 /// The GPU that reaches both ends of a message, and the kind of memory of its packed bytes.
 fn place_of<A: Abi>(staged: &Staged<A>) -> Option<(i32, i32)> {
     let transfer = staged.transfer();
-    if transfer.memory != DTC_MEMORY_DEVICE || staged.bytes() > MOST {
+    if transfer.memory != DTC_MEMORY_DEVICE || staged.bytes() > MAX_BYTES {
         return None;
     }
     let device = transfer.memory_device;
@@ -32,9 +32,9 @@ fn place_of<A: Abi>(staged: &Staged<A>) -> Option<(i32, i32)> {
     (transfer.packed == DTC_MEMORY_PINNED || here).then_some((device, transfer.packed))
 }
 
-impl<A: Abi> Together<A> {
-    fn new(packing: Packing) -> Together<A> {
-        Together { packing, calls: Vec::new(), operations: Vec::new(), place: None }
+impl<A: Abi> BatchedLaunch<A> {
+    fn new(packing: Packing) -> BatchedLaunch<A> {
+        BatchedLaunch { packing, calls: Vec::new(), operations: Vec::new(), place: None }
     }
 
     /// Whether a message may be moved with the others.
@@ -71,7 +71,7 @@ pub unsafe fn unpack<A: Abi>(
     statuses: *mut A::Status,
     result: c_int,
 ) {
-    let mut together = Together::new(Packing::Unpack);
+    let mut launch = BatchedLaunch::new(Packing::Unpack);
     let length = indices.map_or(operations.len(), <[c_int]>::len);
     for at in 0..length {
         let index = indices.map_or(at, |indices| indices[at] as usize);
@@ -80,20 +80,20 @@ pub unsafe fn unpack<A: Abi>(
         // SAFETY: set by the MPI.
         let ended = result == MPI_SUCCESS || (result == A::CONSTANTS.err_in_status && unsafe { *error } == MPI_SUCCESS);
         let Some(operation) = operations.get(index).copied().flatten().filter(|_| ended) else { continue };
-        let Some(input) = operation.input.as_ref().filter(|input| together.takes(input)) else { continue };
+        let Some(input) = operation.input.as_ref().filter(|input| launch.takes(input)) else { continue };
         if !operation.claim() {
             continue;
         }
         // SAFETY: the status of this request.
         let received = unsafe { input.received(status) };
         if received > 0 {
-            together.add(operation, input, received);
+            launch.add(operation, input, received);
         } else {
             operation.end_claim(true);
         }
     }
-    let done = together.run();
-    for (operation, call) in together.operations.iter().zip(&together.calls) {
+    let done = launch.run();
+    for (operation, call) in launch.operations.iter().zip(&launch.calls) {
         if done {
             count(Counted::Received, call.max);
         }
@@ -103,18 +103,18 @@ pub unsafe fn unpack<A: Abi>(
 
 /// Packs what persistent requests send; whether each is packed.
 pub fn pack<A: Abi>(operations: &[Option<OperationRef<A>>]) -> Vec<bool> {
-    let mut together = Together::new(Packing::Pack);
+    let mut launch = BatchedLaunch::new(Packing::Pack);
     let mut joined = vec![false; operations.len()];
     for (operation, joined) in operations.iter().zip(&mut joined) {
         let Some(operation) = *operation else { continue };
-        let Some(out) = operation.out.as_ref().filter(|out| together.takes(out)) else { continue };
-        together.add(operation, out, out.bytes());
+        let Some(out) = operation.out.as_ref().filter(|out| launch.takes(out)) else { continue };
+        launch.add(operation, out, out.bytes());
         *joined = true;
     }
-    if !together.run() {
+    if !launch.run() {
         return vec![false; operations.len()];
     }
-    for call in &together.calls {
+    for call in &launch.calls {
         count(Counted::Sent, call.max);
     }
     joined
