@@ -4,17 +4,20 @@
 //! cargo xtask install --prefix DIR [--libdir DIR] [--program-name NAME] [--archive FILE] [--command FILE]
 //! cargo xtask install-yaksa --prefix DIR [--library FILE]
 //! cargo xtask notices [--check]
+//! cargo xtask lines [--since COMMIT]
 //! ```
 //!
 //! - `install` installs libdtc (shared and static library, header, pkg-config file, CMake package: `docs/c-abi.md`), the
 //!   interposer libdtc_mpi (`docs/mpi.md`), and the command dtc with its man pages and completions, with guides and examples.
 //! - `install-yaksa` installs libyaksa for an MPICH, and prints the folder to configure MPICH with (`docs/mpich.md`).
 //! - `notices` writes `THIRD-PARTY-NOTICES`, the licences of what both libraries contain.
+//! - `lines` counts the lines of the product's code, and how many they were at a commit.
 
 mod command;
 mod documents;
 mod install;
 mod interposer;
+mod lines;
 mod notices;
 mod object;
 mod places;
@@ -22,12 +25,13 @@ mod steps;
 mod yaksa;
 
 use places::Places;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask install --prefix DIR [--libdir DIR] [--program-name NAME] [--archive FILE] [--command FILE]
        cargo xtask install-yaksa --prefix DIR [--library FILE]
        cargo xtask notices [--check]
+       cargo xtask lines [--since COMMIT]
     --prefix DIR      where to install; DESTDIR in the environment goes before it
     --libdir DIR      where the libraries go, below the prefix: lib (as without it), lib64, lib/x86_64-linux-gnu
     --program-name NAME
@@ -36,14 +40,15 @@ const USAGE: &str = "usage: cargo xtask install --prefix DIR [--libdir DIR] [--p
     --command FILE    installs the command dtc alone, which cargo built; without --archive and --command, both are built in
                       the release profile and installed
     --library FILE    the shared library that cargo built; built in the release profile unless said otherwise
-    --check           write nothing; fail if THIRD-PARTY-NOTICES is not what would be written";
+    --check           write nothing; fail if THIRD-PARTY-NOTICES is not what would be written
+    --since COMMIT    the lines at this commit too, and by how many there are more or less";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let command = arguments.next();
     let command = command.as_ref().and_then(|command| command.to_str());
     let (mut prefix, mut libraries, mut name) = (None, None, None);
-    let (mut built, mut program, mut check) = (None, None, false);
+    let (mut built, mut program, mut since, mut check) = (None, None, None, false);
     while let Some(flag) = arguments.next() {
         let place = match (command, flag.to_str()) {
             (Some("notices"), Some("--check")) => {
@@ -55,12 +60,14 @@ fn main() -> ExitCode {
             (Some("install"), Some("--program-name")) => &mut name,
             (Some("install"), Some("--archive")) | (Some("install-yaksa"), Some("--library")) => &mut built,
             (Some("install"), Some("--command")) => &mut program,
+            (Some("lines"), Some("--since")) => &mut since,
             _ => return usage(),
         };
         *place = arguments.next().map(PathBuf::from);
     }
     let installed = match (command, prefix) {
         (Some("notices"), None) => notices::notices(check),
+        (Some("lines"), None) => lines::lines(since.as_deref().and_then(Path::to_str)),
         (Some("install"), Some(prefix)) => {
             Places::new(&prefix, libraries.as_deref(), name.as_deref()).and_then(|places| all(&places, built, program))
         }
