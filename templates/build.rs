@@ -14,8 +14,7 @@ fn main() -> io::Result<()> {
         }
     }
     names.sort();
-    let mut list =
-        String::from("/// Every way of moving bytes, and of matching messages.\npub const KERNELS: &[Template] = &[\n");
+    let mut list = String::from("/// Every way of moving bytes.\npub const KERNELS: &[Template] = &[\n");
     for name in names {
         let text = format!("include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/kernels/{name}.cu\"))");
         // Writing to a text cannot fail.

@@ -8,8 +8,8 @@
 //! 4. [`plan`]: the strategy to move the bytes, on a CPU and on a GPU;
 //! 5. [`codegen`]: the machine code of the plan, and other texts generated from a datatype.
 //!
-//! Beside them, [`operation`] defines the reductions and their elements, [`external32`] the representation of
-//! values outside of memory, and [`matching`] the guarantees that kernels for message matching are generated for.
+//! Beside them, [`operation`] defines the reductions and their elements, and [`external32`] the representation of
+//! values outside of memory.
 //!
 //! Everything here is pure: no device, file, thread or clock, and no unsafe code. The crate `dtc-runtime` runs the
 //! result.
@@ -62,7 +62,6 @@ pub mod pipeline;
 // What the stages share, and what leaves the pipeline on the way.
 pub mod external32;
 pub mod layout;
-pub mod matching;
 pub mod operation;
 pub mod raise;
 mod runs;

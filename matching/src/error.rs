@@ -1,7 +1,7 @@
 //! What can be wrong with messages, receives and promises.
 
 use crate::queue::{OVERFLOWN, RANGE, UNEXPECTED, WILDCARD};
-use dtc_compiler::matching::Semantics;
+use crate::semantics::Semantics;
 use dtc_runtime::cuda::CudaError;
 use thiserror::Error;
 

@@ -26,18 +26,20 @@
 
 mod envelope;
 mod error;
+pub mod kernels;
 mod matcher;
 pub mod port;
 pub mod queue;
+mod semantics;
 mod sequential;
 mod service;
 mod verify;
 pub mod workload;
 
-pub use dtc_compiler::matching::{Semantics, Wildcards};
 pub use envelope::{Envelope, EnvelopeError, LARGEST, Pattern};
 pub use error::MatchError;
 pub use matcher::{Contents, Matcher, Queues};
+pub use semantics::{Semantics, Wildcards};
 pub use sequential::SequentialMatcher;
 pub use service::{End, Outcome, Service, ServiceOptions, Waiting};
 pub use verify::{expected_pairs, verify};

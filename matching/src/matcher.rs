@@ -3,11 +3,11 @@
 
 use crate::envelope::{Envelope, Pattern};
 use crate::error::MatchError;
+use crate::kernels::{MATCH_ENTRY, matching, no_kernel};
 use crate::queue::{self, Entry, HEADER_BYTES, Header};
-use dtc_compiler::codegen::cuda;
-use dtc_compiler::matching::{Semantics, Wildcards};
+use crate::semantics::{Semantics, Wildcards};
 use dtc_runtime::Gpu;
-use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer, Function, Stream};
+use dtc_runtime::cuda::{Device, DeviceBuffer, Function, Stream};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::fmt;
@@ -105,11 +105,9 @@ impl Matcher {
     /// ```
     pub fn new(gpu: &Gpu, semantics: Semantics, checked: bool, queues: Queues) -> Result<Matcher, MatchError> {
         check(semantics, queues)?;
-        let no_kernel = |log: String| CudaError::Compile { compiler: "dtc", name: "no kernel".to_owned(), log };
-        let program =
-            cuda::matching(semantics, checked, queues.capacity).map_err(|error| no_kernel(error.to_string()))?;
-        let function = gpu.compile(&program.source, &[cuda::MATCH_ENTRY])?.pop();
-        let function = function.ok_or_else(|| no_kernel(String::new()))?;
+        let program = matching(semantics, checked, queues.capacity)?;
+        let function = gpu.compile(&program.source, &[MATCH_ENTRY])?.pop();
+        let function = function.ok_or_else(|| no_kernel(""))?;
         Matcher::with(gpu.device(), function, program.threads, semantics, queues)
     }
 

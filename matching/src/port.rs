@@ -4,15 +4,8 @@
 //! The memory begins with a control. Rings follow, two for each queue, of messages and of receives; then their slots, the outcomes of
 //! messages and of receives by handle, and the pairs of the queues. A ring's ticket counts the entries that were posted to it, modulo 2^32.
 
+pub use crate::kernels::HEADER;
 use crate::matcher::Queues;
-
-/// The header for kernels that post messages and receives: C++11 for NVRTC and nvcc, `dtc_matching.cuh` where dtc is installed. It
-/// includes nothing, and says how it is used.
-///
-/// ```
-/// assert!(dtc_matching::port::HEADER.contains("dtc_matching_send"));
-/// ```
-pub const HEADER: &str = dtc_compiler::codegen::cuda::MATCHING_HEADER;
 
 /// Bytes of the control, and of a ring.
 pub const LINE_BYTES: usize = 128;

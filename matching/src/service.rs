@@ -3,11 +3,11 @@
 
 use crate::envelope::{Envelope, Pattern};
 use crate::error::MatchError;
+use crate::kernels::{POSTED_AT_ONCE, SERVICE_ENTRIES, matching_service, no_kernel};
 use crate::matcher::{self, Queues};
 use crate::port::{self, CLOSED, Kind, Port};
 use crate::queue::{self, Entry, HEADER_BYTES, Header};
-use dtc_compiler::codegen::cuda::{self, POSTED_AT_ONCE, SERVICE_ENTRIES};
-use dtc_compiler::matching::{Semantics, Wildcards};
+use crate::semantics::{Semantics, Wildcards};
 use dtc_runtime::Gpu;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Function, Stream};
 use std::collections::BTreeMap;
@@ -204,11 +204,10 @@ impl Service {
             }
         }
         let options = ServiceOptions { slots: options.slots.next_power_of_two(), ..options };
-        let no_kernel = |log: String| CudaError::Compile { compiler: "dtc", name: "no kernel".to_owned(), log };
-        let program = cuda::matching_service(semantics).map_err(|error| no_kernel(error.to_string()))?;
+        let program = matching_service(semantics)?;
         let functions = gpu.compile(&program.source, &SERVICE_ENTRIES)?;
         let Ok([serve, post, wait]) = <[Function; 3]>::try_from(functions) else {
-            return Err(no_kernel(String::new()).into());
+            return Err(no_kernel("").into());
         };
         let device = gpu.device();
         let count = options.queues.count() as usize;

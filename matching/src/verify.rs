@@ -1,8 +1,8 @@
 //! What a call has to give, as the sequential matcher has it.
 
 use crate::envelope::{Envelope, Pattern};
+use crate::semantics::Semantics;
 use crate::sequential::SequentialMatcher;
-use dtc_compiler::matching::Semantics;
 use std::collections::{HashMap, VecDeque};
 
 /// The handles of receives and of their messages, by the order of the receives. Handles of receives differ from each other.

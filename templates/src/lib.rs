@@ -13,10 +13,6 @@
 //! `first` lies, `tables` holds the lists of the type, `blocks` is how many blocks the work has, of which every block of the
 //! grid takes its share, and `call` is what the elements span in memory. The generic kernels have an interpreter's program, or
 //! columns, which begin with these bounds, in its place. Copies from type to type have a target there, and its element 0 at `packed`.
-//!
-//! The kernels of message matching move no bytes of a type. Their parameters are
-//! `(u8 *queues, u8 *matches, const u8 *, u64 capacity, u64 stride)`: a block has the queue at `queues + blockIdx.x * stride`. Those of
-//! the matching service have its memory in the place of `matches`, and more parameters after these.
 #![warn(missing_debug_implementations)]
 
 mod machine_code;
@@ -55,13 +51,6 @@ pub const LOAD_VALUE: &str = include_str!("../library/load_value.cu");
 
 /// What a copy from type to type needs to know of the other side.
 pub const COPY_TARGET: &str = include_str!("../library/copy_target.cu");
-
-/// The header for kernels that post messages and receives to a matching service: the text of `dtc_matching.cuh`.
-///
-/// ```
-/// assert!(dtc_templates::MATCHING_HEADER.contains("dtc_matching_send"));
-/// ```
-pub const MATCHING_HEADER: &str = include_str!("../kernels/dtc_matching.cuh");
 
 /// The interpreter of the generic kernels.
 pub const INTERPRETER: &str = include_str!("../library/interpreter.cu");

@@ -10,7 +10,6 @@ pub mod corpus;
 pub mod external32;
 pub mod generate;
 pub mod kernels;
-pub mod matching;
 pub mod memory;
 pub mod mpi;
 pub mod nvrtc;

@@ -138,7 +138,7 @@ pub fn expect_picture(name: &str, drawn: &str, results: &str, test: &str) {
     if std::env::var_os("DTC_BLESS").is_some() {
         fs::write(file(name), drawn).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
-    let hint = format!("DTC_BLESS=1 cargo test -p dtc-tests --test {test} draws it");
+    let hint = format!("DTC_BLESS=1 cargo test --test {test} draws it");
     assert_eq!(read(name), drawn, "{name} is not of {results}: {hint}");
 }
 

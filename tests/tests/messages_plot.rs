@@ -80,7 +80,7 @@ fn draw(results: &str) -> String {
 
 #[test]
 fn picture_of_messages() {
-    plot::expect_picture(PICTURE, &draw(&plot::read(RESULTS)), RESULTS, "messages_plot");
+    plot::expect_picture(PICTURE, &draw(&plot::read(RESULTS)), RESULTS, "messages_plot -p dtc-tests");
 }
 
 #[test]

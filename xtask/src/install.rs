@@ -31,7 +31,7 @@ pub fn install(places: &Places, archive: Option<PathBuf>) -> Outcome {
         write(&include.join(header), &read(&sources.join("include").join(header))?)?;
     }
     let kernels = "dtc_matching.cuh";
-    write(&include.join(kernels), &read(&root().join("templates/kernels").join(kernels))?)?;
+    write(&include.join(kernels), &read(&root().join("matching/kernels").join(kernels))?)?;
     for (folder, depth, name) in
         [(&pkgconfig, 1, "dtc.pc.in"), (&cmake, 2, "dtc-config.cmake.in"), (&cmake, 2, "dtc-config-version.cmake.in")]
     {

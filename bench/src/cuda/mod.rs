@@ -9,8 +9,8 @@ mod figures;
 mod first;
 mod fragments;
 mod latency;
+#[path = "../../../matching/bench/mod.rs"]
 mod matching;
-mod matching_service;
 mod new_lists;
 mod operations;
 mod peer_copies;
@@ -176,17 +176,7 @@ fn measure(
     }
     if wants(Part::Matching) {
         let only = arguments.shared.only.as_deref().unwrap_or_default();
-        let found = matching::measure(arena, rounds, only, tell)?;
-        tell("");
-        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
-        matching::print(&found, out)?;
-        if "service".contains(only) {
-            tell("the service");
-            let found = matching_service::measure(arena, rounds)?;
-            tell("");
-            found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
-            matching_service::print(&found, out)?;
-        }
+        matching::run(arena, (rounds, only), tell, |figure| figures.write(figure), out)?;
     }
     verify(arena, &lines)
 }

@@ -21,6 +21,7 @@ mod external;
 mod flatten;
 mod handle;
 mod iov;
+#[path = "../../../matching/c/matcher.rs"]
 mod matcher;
 mod memory;
 mod request;

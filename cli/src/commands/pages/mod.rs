@@ -120,9 +120,7 @@ mod tests {
     fn variables() -> Vec<String> {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         let mut files = Vec::new();
-        for folder in
-            ["cli/src", "runtime", "matching/src", "interfaces/c/src", "interfaces/mpi/src", "interfaces/mpi/c"]
-        {
+        for folder in ["cli/src", "runtime", "matching", "interfaces/c/src", "interfaces/mpi/src", "interfaces/mpi/c"] {
             sources(&workspace.join(folder), &mut files);
         }
         let mut found = Vec::new();

@@ -15,7 +15,6 @@ mod interpreted_groups;
 mod interpreted_tiles;
 mod interpreter;
 mod kernel;
-mod matching;
 mod place;
 mod program;
 mod tables;
@@ -30,9 +29,7 @@ pub use copy::{COPY_ENTRY, CopyTarget, GENERIC_COPY, GENERIC_COPY_ENTRY, copy};
 pub use interpreter::{GENERIC_KERNELS, GenericKernel, generic_batch, generic_source};
 pub use program::{Interpreted, InterpreterProgram, Parameter};
 
-pub use dtc_templates::MATCHING_HEADER;
 pub use kernel::Program;
-pub use matching::{MATCH_ENTRY, MatchingProgram, POSTED_AT_ONCE, SERVICE_ENTRIES, matching, matching_service};
 pub use template::TemplateError;
 pub use whole::{WholeEntry, WholeProgram, whole};
 

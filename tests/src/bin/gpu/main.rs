@@ -26,9 +26,8 @@ mod hostile;
 mod interfaces;
 mod launches;
 mod lifetimes;
+#[path = "../../../../matching/tests/gpu/mod.rs"]
 mod matching;
-mod matching_c;
-mod matching_service;
 mod memory;
 mod occupancy;
 mod places;
@@ -87,7 +86,6 @@ fn main() -> ExitCode {
     if given("--sanitizer") {
         tiers.iter().for_each(|on| sanitizer::add(&mut tests, on));
         matching::add_small(&mut tests, &tiers[1]);
-        matching_service::add_small(&mut tests, &tiers[1]);
     } else {
         tiers.iter().for_each(|on| add_of_tier(&mut tests, on));
         add_others(&mut tests, &tiers);
@@ -135,8 +133,6 @@ fn add_others(tests: &mut Tests, tiers: &[OnTier; 2]) {
     yaksa_interface::add(tests, generic);
     policies::add(tests, compiled);
     matching::add(tests, compiled);
-    matching_service::add(tests, compiled);
-    matching_c::add(tests, compiled);
     stores::add(tests);
     first_call::add(tests);
 }

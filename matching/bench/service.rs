@@ -1,7 +1,7 @@
 //! The matching service: how long a match takes from a kernel's post to the outcome that it sees, and how many entries a second threads
 //! post and have matched.
 
-use super::matching::refused;
+use super::calls::refused;
 use dtc_matching::port::{HEADER, Kind, Port};
 use dtc_matching::{Outcome, Queues, Semantics, Service, ServiceOptions};
 use dtc_measure::bench::cuda::comparison::Arena;

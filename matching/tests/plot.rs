@@ -99,7 +99,7 @@ fn draw(results: &str) -> String {
 
 #[test]
 fn picture_of_matching_rates() {
-    plot::expect_picture(PICTURE, &draw(&plot::read(RESULTS)), RESULTS, "matching_plot");
+    plot::expect_picture(PICTURE, &draw(&plot::read(RESULTS)), RESULTS, "plot -p dtc-matching");
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! The kernels of the matching service, compared with the sequential matcher; the shim runs them on the CPU, where blocks run one after
 //! the other. So the entries are posted before, and the service is told to stop before it starts: it serves all that was posted.
 
-use dtc_compiler::codegen::cuda;
-use dtc_compiler::matching::{Semantics, Wildcards};
+mod drawn;
+
+use drawn::Queue;
+use dtc_matching::kernels;
 use dtc_matching::port::{CLOSED, Kind, LINE_BYTES, Port, SLOT_BYTES};
 use dtc_matching::queue::{self, Entry, HEADER_BYTES, Header};
 use dtc_matching::workload::{Order, Shape};
-use dtc_matching::{Envelope, Pattern, Queues, SequentialMatcher};
-use dtc_tests::matching::Queue;
+use dtc_matching::{Envelope, Pattern, Queues, Semantics, SequentialMatcher, Wildcards};
 use dtc_tests::nvrtc::compile_all;
 use dtc_tests::shim::{Access, Buffer, Build, Case, Kernel, Range, Shim};
 use dtc_tests::skip::skip;
@@ -179,13 +180,13 @@ impl Model {
             }
         }
         memory.retain(|range| !range.before.is_empty());
-        let program = cuda::matching_service(semantics).unwrap();
+        let program = kernels::matching_service(semantics).unwrap();
         let mut extra = port.to_bytes().to_vec();
         // Where the pairs are, and two times that are long.
         extra.extend([port.pairs_at() as u64, 1 << 60, 1 << 60].into_iter().flat_map(u64::to_ne_bytes));
         Case {
             name: format!("{name}; {semantics}; {blocks} blocks"),
-            kernel: Kernel::new(&program.source, cuda::SERVICE_ENTRIES[0])
+            kernel: Kernel::new(&program.source, kernels::SERVICE_ENTRIES[0])
                 .blocks(blocks)
                 .threads(program.threads)
                 .extra(&extra),
@@ -373,16 +374,16 @@ extern "C" __global__ void dtc_test(unsigned char *, unsigned char *memory, cons
 
 #[test]
 fn texts_of_the_service() {
-    let snapshots = concat!(env!("CARGO_MANIFEST_DIR"), "/../snapshots/matching");
+    let snapshots = concat!(env!("CARGO_MANIFEST_DIR"), "/snapshots");
     insta::with_settings!({ snapshot_path => snapshots, prepend_module_to_snapshot => false, omit_expression => true }, {
-        insta::assert_snapshot!("service", cuda::matching_service(Semantics::MPI).unwrap().source);
+        insta::assert_snapshot!("service", kernels::matching_service(Semantics::MPI).unwrap().source);
     });
 }
 
 #[test]
 fn nvrtc_accepts_the_service_and_the_header() {
     let services = Semantics::all()
-        .map(|semantics| (format!("service, {semantics}"), cuda::matching_service(semantics).unwrap().source));
+        .map(|semantics| (format!("service, {semantics}"), kernels::matching_service(semantics).unwrap().source));
     let mut texts: Vec<(String, String)> = services.collect();
     texts.push(("the header".to_owned(), dtc_matching::port::HEADER.to_owned()));
     match compile_all(&texts) {

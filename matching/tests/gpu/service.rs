@@ -1,6 +1,7 @@
 //! The matching service: what the host and kernels post is matched as the sequential matcher does it, it starts, drains and stops, and
 //! every kind of bad input is an error.
 
+use super::drawn::Queue;
 use crate::harness::{Outcome as Verdict, Tests, expect, text};
 use crate::raw::{Spinner, StreamKind};
 use crate::tier::OnTier;
@@ -10,7 +11,6 @@ use dtc_matching::{
     End, Envelope, MatchError, Outcome, Pattern, Queues, Semantics, Service, ServiceOptions, Wildcards, verify,
 };
 use dtc_runtime::cuda::{CaptureMode, DeviceBuffer, Function, Stream};
-use dtc_tests::matching::Queue;
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 /* Message matching of an MPI on the host: receives are posted, then their messages come from the process itself, without content. The shapes
  * are those of `dtc-bench --part matching` that one source can have: the tuples of source and tag are tags.
  *
- *     mpicc -O2 bench/host_matching.c -o host_matching
+ *     mpicc -O2 matching/bench/host_matching.c -o host_matching
  *     ./host_matching
  *
  * Prints microseconds from the first receive to the last message, and millions of pairs per second: medians. */

@@ -1,11 +1,11 @@
 //! Messages are matched on the device as the sequential matcher does it, with every kernel, over several calls.
 
+use super::drawn::Queue;
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::tier::OnTier;
 use dtc_matching::workload::{APPLICATIONS, Order, Shape};
 use dtc_matching::{Envelope, MatchError, Matcher, Pattern, Queues, Semantics, Wildcards, verify};
 use dtc_runtime::cuda::Stream;
-use dtc_tests::matching::Queue;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 

@@ -1,9 +1,35 @@
-//! Kernels that match messages to receives.
+//! CUDA C++ of the kernels that match messages to receives.
+//!
+//! A file of `kernels/` is a template: the queues, one method of matching, or a kernel that calls them. Kernels move no bytes of a type. Their
+//! parameters are `(u8 *queues, u8 *matches, const u8 *, u64 capacity, u64 stride)`: a block has the queue at `queues + blockIdx.x * stride`. Those of
+//! the service have its memory in the place of `matches`, and more parameters after these.
 
-use super::template::{TemplateError, render};
-use crate::matching::{Semantics, Wildcards};
-use dtc_templates::{MATCHING_HEADER, PRELUDE};
-use minijinja::{Value, context};
+use crate::semantics::{Semantics, Wildcards};
+use dtc_runtime::cuda::CudaError;
+use dtc_templates::PRELUDE;
+use minijinja::{Environment, UndefinedBehavior, Value, context};
+use once_cell::race::OnceBox;
+
+/// The header for kernels that post messages and receives: C++11 for NVRTC and nvcc, `dtc_matching.cuh` where dtc is installed. It
+/// includes nothing, and says how it is used.
+///
+/// ```
+/// assert!(dtc_matching::port::HEADER.contains("dtc_matching_send"));
+/// ```
+pub const HEADER: &str = include_str!("../kernels/dtc_matching.cuh");
+
+/// The templates, by their names.
+const TEMPLATES: [(&str, &str); 9] = [
+    ("queues", include_str!("../kernels/queues.cu")),
+    ("matrix", include_str!("../kernels/matrix.cu")),
+    ("classes", include_str!("../kernels/classes.cu")),
+    ("ranks", include_str!("../kernels/ranks.cu")),
+    ("hash", include_str!("../kernels/hash.cu")),
+    ("body", include_str!("../kernels/body.cu")),
+    ("entry", include_str!("../kernels/entry.cu")),
+    ("near", include_str!("../kernels/near.cu")),
+    ("serve", include_str!("../kernels/serve.cu")),
+];
 
 /// The name of the kernel in a [`MatchingProgram`].
 pub const MATCH_ENTRY: &str = "dtc_match";
@@ -77,18 +103,18 @@ pub struct MatchingProgram {
 /// # Example
 ///
 /// ```
-/// use dtc_compiler::codegen::cuda;
-/// use dtc_compiler::matching::Semantics;
-/// let program = cuda::matching(Semantics::MPI, false, 64)?;
+/// use dtc_matching::Semantics;
+/// use dtc_matching::kernels;
+/// let program = kernels::matching(Semantics::MPI, false, 64)?;
 /// assert_eq!(program.threads, 512);
 /// assert!(program.source.contains("dtc_match(u8 *queues"));
-/// # Ok::<(), cuda::CodegenError>(())
+/// # Ok::<(), dtc_runtime::cuda::CudaError>(())
 /// ```
-pub fn matching(semantics: Semantics, checked: bool, longest: u32) -> Result<MatchingProgram, TemplateError> {
+pub fn matching(semantics: Semantics, checked: bool, longest: u32) -> Result<MatchingProgram, CudaError> {
     let threads = if longest <= SHORT { FEW_THREADS } else { THREADS };
     let build = if checked { ", checked" } else { "" };
     let mut source = format!("// Message matching: {semantics}{build}.\n{PRELUDE}");
-    for part in parts(semantics, threads).into_iter().chain(["matching_body", "matching_entry"]) {
+    for part in parts(semantics, threads).into_iter().chain(["body", "entry"]) {
         source = source + "\n" + &render(part, &values(semantics, checked, false, threads))? + "\n";
     }
     Ok(MatchingProgram { source, threads })
@@ -104,15 +130,15 @@ pub fn matching(semantics: Semantics, checked: bool, longest: u32) -> Result<Mat
 /// # Example
 ///
 /// ```
-/// use dtc_compiler::codegen::cuda;
-/// use dtc_compiler::matching::Semantics;
-/// let program = cuda::matching_service(Semantics::MPI)?;
+/// use dtc_matching::Semantics;
+/// use dtc_matching::kernels;
+/// let program = kernels::matching_service(Semantics::MPI)?;
 /// assert!(program.source.contains("dtc_serve(u8 *queues"));
-/// # Ok::<(), cuda::CodegenError>(())
+/// # Ok::<(), dtc_runtime::cuda::CudaError>(())
 /// ```
-pub fn matching_service(semantics: Semantics) -> Result<MatchingProgram, TemplateError> {
-    let mut source = format!("// A matching service: {semantics}.\n{PRELUDE}\n{MATCHING_HEADER}");
-    for part in parts(semantics, THREADS).into_iter().chain(["matching_near", "matching_body", "matching_serve"]) {
+pub fn matching_service(semantics: Semantics) -> Result<MatchingProgram, CudaError> {
+    let mut source = format!("// A matching service: {semantics}.\n{PRELUDE}\n{HEADER}");
+    for part in parts(semantics, THREADS).into_iter().chain(["near", "body", "serve"]) {
         source = source + "\n" + &render(part, &values(semantics, false, true, THREADS))? + "\n";
     }
     Ok(MatchingProgram { source, threads: THREADS })
@@ -125,18 +151,39 @@ fn has_classes(threads: u32) -> bool {
 
 /// The methods that these guarantees need, behind the queues.
 fn parts(semantics: Semantics, threads: u32) -> Vec<&'static str> {
-    let mut parts = vec!["matching"];
+    let mut parts = vec!["queues"];
     if semantics.wildcards() != Wildcards::None {
-        parts.push("matching_matrix");
+        parts.push("matrix");
         if has_classes(threads) {
-            parts.push("matching_classes");
+            parts.push("classes");
         }
     }
-    parts.push("matching_ranks");
+    parts.push("ranks");
     if !semantics.ordering() {
-        parts.push("matching_hash");
+        parts.push("hash");
     }
     parts
+}
+
+/// The error of a kernel that cannot be made: a defect of dtc.
+pub(crate) fn no_kernel(log: &str) -> CudaError {
+    CudaError::Compile { compiler: "dtc", name: "no kernel".to_owned(), log: log.to_owned() }
+}
+
+/// Fills in a template.
+fn render(name: &str, values: &Value) -> Result<String, CudaError> {
+    static ENVIRONMENT: OnceBox<Environment<'static>> = OnceBox::new();
+    let environment = ENVIRONMENT.get_or_init(|| {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        for (name, text) in TEMPLATES {
+            // A template that does not parse is missing when it is used, and an error then.
+            let _ = environment.add_template(name, text);
+        }
+        Box::new(environment)
+    });
+    let text = environment.get_template(name).and_then(|template| template.render(values));
+    text.map_err(|error| no_kernel(&format!("template: {error:#}")))
 }
 
 fn values(semantics: Semantics, checked: bool, serves: bool, threads: u32) -> Value {

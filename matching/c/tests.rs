@@ -1,5 +1,6 @@
 //! Matchers: what is refused, whether or not there is a GPU. What they match is tested on a GPU, by `dtc-gpu-tests`.
 
+#[path = "../../interfaces/c/tests/common/mod.rs"]
 mod common;
 
 use common::{Engine, fails};

@@ -1,11 +1,12 @@
 //! The kernels of message matching, compared with the sequential matcher; the shim runs them on the CPU.
 
-use dtc_compiler::codegen::cuda;
-use dtc_compiler::matching::{Semantics, Wildcards};
+mod drawn;
+
+use drawn::Queue;
+use dtc_matching::kernels;
 use dtc_matching::queue::{self, Entry, HEADER_BYTES, Header, NO_MESSAGE};
 use dtc_matching::workload::{APPLICATIONS, Order, Shape};
-use dtc_matching::{Envelope, SequentialMatcher};
-use dtc_tests::matching::Queue;
+use dtc_matching::{Envelope, Semantics, SequentialMatcher, Wildcards};
 use dtc_tests::nvrtc::compile_all;
 use dtc_tests::shim::{Access, Buffer, Build, Case, Kernel, Range, Shim};
 use dtc_tests::skip::skip;
@@ -88,8 +89,9 @@ fn case(name: &str, semantics: Semantics, checked: bool, queues: &[Queue], rng: 
     }
     // Kernels for short lists and for long ones match both. Without ordering, their size says which queues are matched by ranks.
     let longest = if semantics.ordering() && rng.random() { rng.random_range(1..400) } else { capacity };
-    let program = cuda::matching(semantics, checked, longest).unwrap();
-    let kernel = Kernel::new(&program.source, cuda::MATCH_ENTRY).blocks(queues.len() as u32).threads(program.threads);
+    let program = kernels::matching(semantics, checked, longest).unwrap();
+    let kernel =
+        Kernel::new(&program.source, kernels::MATCH_ENTRY).blocks(queues.len() as u32).threads(program.threads);
     let range = |before, after| Range { position: 0, access: Access::Update, before, after };
     Case {
         name: format!("{name}; {semantics}{}", if checked { ", checked" } else { "" }),
@@ -292,11 +294,11 @@ fn broken(semantics: Semantics, messages: &[u64], receives: &[u64], status: u32,
         let message = messages.iter().find(|message| !alone && pair(message) == Some(receive));
         pairs[8 * index..][..8].copy_from_slice(&bytes(&[receive.1, message.map_or(NO_MESSAGE, |message| message.1)]));
     }
-    let program = cuda::matching(semantics, true, capacity).unwrap();
+    let program = kernels::matching(semantics, true, capacity).unwrap();
     let range = |before, after| Range { position: 0, access: Access::Update, before, after };
     Case {
         name: format!("status {status}; {semantics}"),
-        kernel: Kernel::new(&program.source, cuda::MATCH_ENTRY).threads(program.threads),
+        kernel: Kernel::new(&program.source, kernels::MATCH_ENTRY).threads(program.threads),
         first: capacity.into(),
         bytes: queue::stride(capacity) as u64,
         memory: Buffer { alignment: 256, ranges: vec![range(before, after)] },
@@ -349,7 +351,7 @@ fn lists_beyond_their_capacity_are_left_alone() {
 
 #[test]
 fn texts_of_every_kernel() {
-    let snapshots = concat!(env!("CARGO_MANIFEST_DIR"), "/../snapshots/matching");
+    let snapshots = concat!(env!("CARGO_MANIFEST_DIR"), "/snapshots");
     let settings = |name: &str, text: &str| {
         insta::with_settings!({ snapshot_path => snapshots, prepend_module_to_snapshot => false, omit_expression => true }, {
             insta::assert_snapshot!(name, text);
@@ -357,10 +359,10 @@ fn texts_of_every_kernel() {
     };
     for semantics in Semantics::all() {
         let name = semantics.to_string().replace(", ", "_").replace(' ', "_");
-        settings(&name, &cuda::matching(semantics, false, 1024).unwrap().source);
+        settings(&name, &kernels::matching(semantics, false, 1024).unwrap().source);
     }
-    settings("checked", &cuda::matching(Semantics::MPI.without_unexpected(), true, 1024).unwrap().source);
-    settings("short_lists", &cuda::matching(Semantics::MPI, false, 64).unwrap().source);
+    settings("checked", &kernels::matching(Semantics::MPI.without_unexpected(), true, 1024).unwrap().source);
+    settings("short_lists", &kernels::matching(Semantics::MPI, false, 64).unwrap().source);
 }
 
 #[test]
@@ -370,7 +372,7 @@ fn nvrtc_accepts_every_kernel() {
         .flat_map(|(semantics, checked)| [64, 1024].map(|longest| (semantics, checked, longest)))
         .map(|(semantics, checked, longest)| {
             let name = format!("{semantics}, checked {checked}, lists of {longest}");
-            (name, cuda::matching(semantics, checked, longest).unwrap().source)
+            (name, kernels::matching(semantics, checked, longest).unwrap().source)
         })
         .collect();
     match compile_all(&texts) {

@@ -17,7 +17,7 @@ pub enum Wildcards {
 /// 2017. A kernel is generated for exactly these.
 ///
 /// ```
-/// use dtc_compiler::matching::{Semantics, Wildcards};
+/// use dtc_matching::{Semantics, Wildcards};
 /// let semantics = Semantics::MPI.without_source_wildcard().without_unexpected();
 /// assert_eq!(semantics.wildcards(), Wildcards::Tag);
 /// assert!(semantics.ordering() && !semantics.unexpected());
@@ -36,7 +36,7 @@ impl Semantics {
     /// No receive has `MPI_ANY_SOURCE`.
     ///
     /// ```
-    /// use dtc_compiler::matching::{Semantics, Wildcards};
+    /// use dtc_matching::{Semantics, Wildcards};
     /// assert_eq!(Semantics::MPI.without_source_wildcard().wildcards(), Wildcards::Tag);
     /// ```
     pub const fn without_source_wildcard(self) -> Semantics {
@@ -50,7 +50,7 @@ impl Semantics {
     /// No receive has a wildcard.
     ///
     /// ```
-    /// use dtc_compiler::matching::{Semantics, Wildcards};
+    /// use dtc_matching::{Semantics, Wildcards};
     /// assert_eq!(Semantics::MPI.without_wildcards().wildcards(), Wildcards::None);
     /// ```
     pub const fn without_wildcards(self) -> Semantics {
@@ -60,7 +60,7 @@ impl Semantics {
     /// Messages of one source and tag may be taken in any order. Without ordering there are no wildcards either.
     ///
     /// ```
-    /// use dtc_compiler::matching::{Semantics, Wildcards};
+    /// use dtc_matching::{Semantics, Wildcards};
     /// assert_eq!(Semantics::MPI.without_ordering().wildcards(), Wildcards::None);
     /// ```
     pub const fn without_ordering(self) -> Semantics {
@@ -70,7 +70,7 @@ impl Semantics {
     /// Every message finds its receive in the call that first sees it.
     ///
     /// ```
-    /// assert!(!dtc_compiler::matching::Semantics::MPI.without_unexpected().unexpected());
+    /// assert!(!dtc_matching::Semantics::MPI.without_unexpected().unexpected());
     /// ```
     pub const fn without_unexpected(self) -> Semantics {
         Semantics { unexpected: false, ..self }
@@ -79,7 +79,7 @@ impl Semantics {
     /// Which wildcards there are.
     ///
     /// ```
-    /// use dtc_compiler::matching::{Semantics, Wildcards};
+    /// use dtc_matching::{Semantics, Wildcards};
     /// assert_eq!(Semantics::MPI.wildcards(), Wildcards::SourceAndTag);
     /// ```
     pub const fn wildcards(self) -> Wildcards {
@@ -89,7 +89,7 @@ impl Semantics {
     /// Whether messages may wait for their receives.
     ///
     /// ```
-    /// assert!(dtc_compiler::matching::Semantics::MPI.unexpected());
+    /// assert!(dtc_matching::Semantics::MPI.unexpected());
     /// ```
     pub const fn unexpected(self) -> bool {
         self.unexpected
@@ -98,7 +98,7 @@ impl Semantics {
     /// Whether messages that fit the same receives are taken in the order in which they came.
     ///
     /// ```
-    /// assert!(dtc_compiler::matching::Semantics::MPI.ordering());
+    /// assert!(dtc_matching::Semantics::MPI.ordering());
     /// ```
     pub const fn ordering(self) -> bool {
         self.ordering
@@ -107,7 +107,7 @@ impl Semantics {
     /// Every value.
     ///
     /// ```
-    /// use dtc_compiler::matching::Semantics;
+    /// use dtc_matching::Semantics;
     /// assert_eq!(Semantics::all().next(), Some(Semantics::MPI));
     /// ```
     pub fn all() -> impl Iterator<Item = Semantics> {
