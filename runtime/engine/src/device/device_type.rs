@@ -44,6 +44,8 @@ pub(crate) struct DeviceType {
     pub(crate) layout: Layout,
     pub(crate) plan: GpuPlan,
     shape: Shape,
+    /// The kernels of both directions for whole elements between allocations.
+    usual: OnceLock<[Variant; 2]>,
     /// Made at the first call that needs it; tried again at the next one if there was no memory.
     interpreter: OnceLock<Arc<Interpreter>>,
     making_interpreter: Mutex<()>,
@@ -95,6 +97,7 @@ impl DeviceType {
             layout: layout.clone(),
             plan,
             shape,
+            usual: OnceLock::new(),
             interpreter: OnceLock::new(),
             making_interpreter: Mutex::new(()),
             batch_program: OnceLock::new(),
@@ -133,7 +136,12 @@ impl DeviceType {
 
     /// The kernels of both directions for whole elements between allocations.
     pub(crate) fn usual(&self) -> [Variant; 2] {
-        [Direction::Pack, Direction::Unpack].map(|direction| self.plan.usual(direction))
+        *self.usual.get_or_init(|| [Direction::Pack, Direction::Unpack].map(|direction| self.plan.usual(direction)))
+    }
+
+    /// The kernel of a direction for whole elements between allocations, if it serves what another one does.
+    fn usual_for(&self, variant: &Variant) -> Option<Variant> {
+        Some(self.usual()[variant.direction as usize]).filter(|usual| usual.covers(variant))
     }
 
     /// Whether kernels of both directions are there.
@@ -183,7 +191,7 @@ impl DeviceType {
         if let Some(kernel) = self.kernel(variant) {
             return Some((*variant, kernel));
         }
-        let usual = Some(self.plan.usual(variant.direction)).filter(|usual| usual.covers(variant));
+        let usual = self.usual_for(variant);
         let requested = match self.state.policy {
             Policy::Eager | Policy::Always => usual.unwrap_or(*variant),
             _ => *variant,
@@ -229,7 +237,7 @@ impl DeviceType {
         let mut variant = self.plan.variant(direction, call);
         let mut kernel = self.kernel(&variant);
         if kernel.is_none() {
-            variant = Some(self.plan.usual(direction)).filter(|usual| usual.covers(&variant))?;
+            variant = self.usual_for(&variant)?;
             kernel = self.kernel(&variant);
         }
         Some((kernel?.clone(), self.plan.blocks(&variant, call)?, variant.threads()))

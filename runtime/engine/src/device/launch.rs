@@ -73,9 +73,10 @@ impl DeviceType {
                 blocks = self.plan.blocks(&variant, &call);
             }
             if blocks.is_some()
-                && let Some((variant, kernel)) = self.serving(&variant)
-                && let Some(blocks) = self.plan.blocks(&variant, &call)
+                && let Some((serving, kernel)) = self.serving(&variant)
+                && let Some(blocks) = if serving == variant { blocks } else { self.plan.blocks(&serving, &call) }
             {
+                let variant = serving;
                 let grid = Grid { work: blocks, blocks: blocks.min(most), threads: variant.threads() };
                 // SAFETY: `serving` found the kernel among those of this type, and `blocks` is the grid for the bytes of `call`,
                 // which the contract of this function covers.

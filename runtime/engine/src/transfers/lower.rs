@@ -7,7 +7,7 @@ use super::placed_copy::{PlacedCopy, parts};
 use super::placed_move::{PlacedMove, placed_moves};
 use super::request::Request;
 use super::transfer::{Action, Elements, Transfer};
-use super::work::{ExternalMove, Work};
+use super::work::{ExternalMove, Works};
 use crate::committed::CheckedReduction;
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
@@ -16,7 +16,7 @@ use crate::multiprocessors::Multiprocessors;
 use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
 use dtc_cuda::{MemoryKind, Stream};
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 /// A transfer after every check that needs no driver. Ranges end with the packed bytes, and both ends of a copy have as many.
 pub(super) enum Checked<'a> {
@@ -129,12 +129,9 @@ impl<'a> Checked<'a> {
         if bytes == 0 {
             return Ok(Request::done(0));
         }
-        let works = match self.on_host() {
-            Some(work) => smallvec![work],
-            None => self.works()?,
-        };
+        let works = self.on_host().map_or_else(|| self.works(), Ok)?;
         // Before anything is moved.
-        works.iter().try_for_each(Work::check_computes)?;
+        works.iter().try_for_each(|work| work.check_computes())?;
         let wait = wait && works.len() == 1;
         // SAFETY: clauses 1 to 6 of the contract hold for every byte of the transfer, hence for those of each work, until it is done.
         // `check_computes` found a processor that accumulates.
@@ -142,42 +139,44 @@ impl<'a> Checked<'a> {
     }
 
     /// The transfer as one work, if the driver need not be asked where the ends are: the processor reaches both.
-    fn on_host(&self) -> Option<Work<'a>> {
+    fn on_host(&self) -> Option<Works<'a>> {
         match *self {
             Checked::External { direction, elements, packed } if elements.memory.are_on_host(&packed) => {
-                Some(Work::External(ExternalMove { direction, elements, packed }))
+                Some(Works::External(ExternalMove { direction, elements, packed }))
             }
             Checked::Accumulate { reduction, elements, packed } if elements.memory.are_on_host(&packed) => {
                 let (elements, packed) = (elements.on_host(), Located::on_host(packed));
-                Some(Work::Accumulate(PlacedMove::accumulation(elements, packed), reduction))
+                Some(Works::Accumulations(smallvec![PlacedMove::accumulation(elements, packed)], reduction))
             }
             Checked::Copy { source, destination } if source.memory.are_on_host(&destination.memory) => {
                 let (source, destination) = (source.on_host(), destination.on_host());
-                Some(Work::Copy(PlacedCopy { source, destination }))
+                Some(Works::Copies(smallvec![PlacedCopy { source, destination }]))
             }
             _ => None,
         }
     }
 
-    /// The works of the transfer, in packed order: one, unless the kind of memory changes within an end.
-    fn works(&self) -> Result<SmallVec<[Work<'a>; 1]>, TransferError> {
+    /// The works of the transfer.
+    // Inlined, so that they are made where they stay.
+    #[inline(always)]
+    fn works(&self) -> Result<Works<'a>, TransferError> {
         Ok(match *self {
             Checked::Move { direction, elements, packed, multiprocessors } => {
-                placed_moves(direction, elements, packed, multiprocessors)?.into_iter().map(Work::Move).collect()
+                Works::Moves(placed_moves(direction, elements, packed, multiprocessors)?)
             }
             Checked::External { direction, elements, packed } => {
                 for placed in placed_moves(direction, elements, packed, Multiprocessors::All)? {
                     placed.check_host()?;
                 }
-                smallvec![Work::External(ExternalMove { direction, elements, packed })]
+                Works::External(ExternalMove { direction, elements, packed })
             }
-            Checked::Accumulate { reduction, elements, packed } => {
-                let moves = placed_moves(Direction::Unpack, elements, packed, Multiprocessors::All)?;
-                moves.into_iter().map(|placed| Work::Accumulate(placed, reduction)).collect()
-            }
-            Checked::Copy { source, destination } => parts(source, destination)?.into_iter().map(Work::Copy).collect(),
+            Checked::Accumulate { reduction, elements, packed } => Works::Accumulations(
+                placed_moves(Direction::Unpack, elements, packed, Multiprocessors::All)?,
+                reduction,
+            ),
+            Checked::Copy { source, destination } => Works::Copies(parts(source, destination)?),
             Checked::AccumulateCopy { reduction, source, destination } => {
-                parts(source, destination)?.into_iter().map(|part| Work::AccumulateCopy(part, reduction)).collect()
+                Works::AccumulateCopies(parts(source, destination)?, reduction)
             }
         })
     }
