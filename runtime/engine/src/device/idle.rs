@@ -19,8 +19,14 @@ pub(crate) struct Idle {
 }
 
 impl Idle {
-    /// Waits until what runs now has ended.
-    pub(crate) fn wait(&self) {
+    /// Waits until what runs now has ended. The background of an engine that is dropped may still be about to load code, so the next
+    /// one waits as well.
+    pub(super) fn wait(&self, device: &Device) {
+        self.during(device, || ());
+    }
+
+    /// Waits until what runs now has ended, for the last time.
+    pub(super) fn wait_last(&self) {
         drop(self.sentinel.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 

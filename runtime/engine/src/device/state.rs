@@ -61,7 +61,9 @@ pub(crate) struct DeviceState {
 impl Drop for DeviceState {
     fn drop(&mut self) {
         // The generic kernels and what was retired go next, and may be running.
-        self.wait_until_idle();
+        if self.device.check_process().is_ok() {
+            self.idle.wait_last();
+        }
     }
 }
 
@@ -109,7 +111,7 @@ impl DeviceState {
     pub(super) fn wait_until_idle(&self) {
         // A forked child can free nothing, and a lock may be held by a thread that exists in the parent alone.
         if self.device.check_process().is_ok() {
-            self.idle.wait();
+            self.idle.wait(&self.device);
         }
     }
 
