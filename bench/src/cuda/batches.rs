@@ -187,11 +187,10 @@ impl Batch<'_> {
 
     /// Checks every byte, and measures both directions. Alone only where there are few.
     fn measure(&self, rounds: usize, alone: bool, figures: &mut Vec<Figure>) -> Result<(), Failure> {
-        let (buffer, packed) = (self.memory.len(), self.packed.len());
         let stream = &self.arena.clock.stream;
-        let mut image = vec![0u8; buffer];
+        let mut image = vec![0u8; self.memory.len()];
         self.arena.pattern.fill(&mut image, 0);
-        let mut packed_image = vec![POISON; packed];
+        let mut packed_image = vec![POISON; self.packed.len()];
         let refused = |error| Failure::Data(format!("{}: {error}", self.name));
         for ((committed, &origin), &at) in self.committed.iter().zip(&self.origins).zip(&self.places) {
             let range = at as usize..(at + committed[0].layout().size()) as usize;
@@ -201,17 +200,6 @@ impl Batch<'_> {
         }
         for direction in [Direction::Pack, Direction::Unpack] {
             let mut samples: Vec<(&'static str, [Vec<f64>; 2])> = Vec::new();
-            let fill_sides = || -> Result<(), Failure> {
-                match direction {
-                    Direction::Pack => {
-                        self.arena.pattern.enqueue_fill(stream, &self.memory, buffer as u64, 0)?;
-                        fill(stream, &self.packed, 0..packed as u64, POISON)?;
-                    }
-                    // The packed bytes of the packs are there still.
-                    Direction::Unpack => fill(stream, &self.memory, 0..buffer as u64, POISON)?,
-                }
-                Ok(stream.synchronize()?)
-            };
             for generic in [false, true] {
                 let calls = self.calls(generic);
                 if !generic {
@@ -225,7 +213,7 @@ impl Batch<'_> {
                     let problem = gpu.problem().map_or_else(|| "no kernel".to_owned(), |error| error.to_string());
                     return Err(Failure::Data(format!("{}: {problem}", self.name)));
                 }
-                fill_sides()?;
+                self.fill_sides(direction)?;
                 let moved = enqueue_batch(self.engine(generic), stream, direction, &calls)?;
                 stream.synchronize()?;
                 if moved as u64 != self.bytes {
@@ -252,24 +240,14 @@ impl Batch<'_> {
                         };
                         samples.push((MOVED_HOST, self.host_time(rounds, moved)?));
                     }
-                    fill_sides()?;
+                    self.fill_sides(direction)?;
                     prepared()?;
                     stream.synchronize()?;
                     self.check(direction, &image, &packed_image)?;
                 }
             }
             if alone {
-                let calls = self.calls(false);
-                let whole =
-                    |call: &OnDevice<'_>| call.enqueue(direction, stream, 0, call.committed.layout().size()).map(drop);
-                samples.push((ONE_BY_ONE, self.time(rounds, || calls.iter().try_for_each(whole))?));
-                let mut sums = [0.0, 0.0];
-                for call in &calls {
-                    let [cold, warm] = self.time(rounds, || whole(call))?;
-                    sums[0] += median(&cold);
-                    sums[1] += median(&warm);
-                }
-                samples.push((ALONE, sums.map(|sum| vec![sum])));
+                samples.extend(self.one_by_one(rounds, direction)?);
             }
             figures.extend(samples.into_iter().map(|(what, [cold, warm])| Figure {
                 case: self.name.clone(),
@@ -281,6 +259,33 @@ impl Batch<'_> {
             }));
         }
         Ok(())
+    }
+
+    /// Fills memory with the pattern and the packed bytes with poison, or memory with poison: the packed bytes of the packs are there still.
+    fn fill_sides(&self, direction: Direction) -> Result<(), Failure> {
+        let stream = &self.arena.clock.stream;
+        match direction {
+            Direction::Pack => {
+                self.arena.pattern.enqueue_fill(stream, &self.memory, self.memory.len() as u64, 0)?;
+                fill(stream, &self.packed, 0..self.packed.len() as u64, POISON)?;
+            }
+            Direction::Unpack => fill(stream, &self.memory, 0..self.memory.len() as u64, POISON)?,
+        }
+        Ok(stream.synchronize()?)
+    }
+
+    /// The calls in a row, and the sum of each by itself.
+    fn one_by_one(&self, rounds: usize, direction: Direction) -> Result<[(&'static str, [Vec<f64>; 2]); 2], Failure> {
+        let (calls, stream) = (self.calls(false), &self.arena.clock.stream);
+        let whole = |call: &OnDevice<'_>| call.enqueue(direction, stream, 0, call.committed.layout().size()).map(drop);
+        let in_a_row = self.time(rounds, || calls.iter().try_for_each(whole))?;
+        let mut sums = [0.0, 0.0];
+        for call in &calls {
+            let [cold, warm] = self.time(rounds, || whole(call))?;
+            sums[0] += median(&cold);
+            sums[1] += median(&warm);
+        }
+        Ok([(ONE_BY_ONE, in_a_row), (ALONE, sums.map(|sum| vec![sum]))])
     }
 
     /// Microseconds that the host takes to enqueue.

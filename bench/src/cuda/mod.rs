@@ -129,6 +129,19 @@ fn measure(
         lines.extend(found);
     }
     errors(&lines, out)?;
+    measure_calls(arena, arguments, wants, figures, out)?;
+    verify(arena, &lines)
+}
+
+/// Measures the parts that are no cases.
+fn measure_calls(
+    arena: &mut Arena,
+    arguments: &Benchmark,
+    wants: &dyn Fn(Part) -> bool,
+    figures: &mut Figures<'_>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let rounds = arguments.shared.rounds();
     if wants(Part::Operations) {
         tell("operations");
         let found = operations::measure(arena, rounds)?;
@@ -178,7 +191,7 @@ fn measure(
         let only = arguments.shared.only.as_deref().unwrap_or_default();
         matching::run(arena, (rounds, only), tell, |figure| figures.write(figure), out)?;
     }
-    verify(arena, &lines)
+    Ok(())
 }
 
 /// The layouts of each class that the command line wants, drawn one by one: their lists are long. Prints the seed.

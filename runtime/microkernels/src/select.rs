@@ -88,7 +88,7 @@ macro_rules! microkernels {
             memory: *mut u8, packed: *mut u8, outer: usize, outer_stride: isize, inner: usize, inner_stride: isize, bytes: usize,
             pitch: usize,
         ) {
-            let block = B::new(bytes);
+            let (block, shape) = (B::new(bytes), tile::TileShape { outer, outer_stride, inner, inner_stride, pitch });
             // SAFETY: the safety contract of the crate covers every element. `is_transposed` holds only for levels with AVX2,
             // and for columns that are neighbours.
             unsafe {
@@ -96,11 +96,9 @@ macro_rules! microkernels {
                 if strategy::is_transposed(
                     LEVEL, direction::<PACK>(), outer_stride, outer.saturating_mul(inner), length::<B>(bytes),
                 ) {
-                    return tile::transpose::elements::<B, PACK>(
-                        LEVEL, memory, packed, outer, inner, inner_stride, block, pitch,
-                    );
+                    return tile::transpose::elements::<B, PACK>(LEVEL, memory, packed, block, shape);
                 }
-                tile::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block, pitch);
+                tile::tile::<B, PACK>(memory, packed, block, shape);
             }
         }
 

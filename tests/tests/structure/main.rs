@@ -5,6 +5,7 @@ mod arrows;
 mod circles;
 mod family;
 mod folders;
+mod functions;
 mod includes;
 mod modules;
 mod names;

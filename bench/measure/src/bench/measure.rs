@@ -16,6 +16,7 @@ use crate::failure::{Failure, reason};
 use crate::samples::{PageAligned, SEED, fill, room_for};
 use crate::timing::{median, sample};
 use crate::verify::{Placement, Verifier};
+use dtc_compiler::layout::Layout;
 use dtc_compiler::lower;
 use dtc_compiler::plan::gpu::Footprint;
 use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Range};
@@ -71,6 +72,23 @@ struct Own {
 }
 
 impl Own {
+    /// For `count` elements with so many packed bytes, and a copy of `limit` bytes.
+    fn new(
+        committed: &Committed,
+        (count, packed_bytes): (u64, usize),
+        shared: Shared,
+        limit: Option<u64>,
+        loops: Vec<HandLoop>,
+    ) -> Own {
+        let filled = |bytes| {
+            let mut buffer = PageAligned::new(bytes);
+            fill(buffer.bytes_mut(), SEED);
+            buffer
+        };
+        let limit = limit.map(|bytes| [(); 2].map(|()| filled(bytes as usize)));
+        Own { committed: committed.clone(), count, origin: 0, shared, contiguous: filled(packed_bytes), limit, loops }
+    }
+
     /// Fills the memory anew.
     fn place(&mut self, origin: usize) {
         self.origin = origin;
@@ -233,7 +251,7 @@ pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Sett
     // Half is read and half written.
     let limit = lines.filter(|_| settings.sparing.is_none()).map(|lines| (lines * LINE + bytes as u64) / 2);
     let (mut pack, mut unpack) = (Comparison::default(), Comparison::default());
-    let mut mismatches = Vec::new();
+    let mut check = Check { lowered: &lowered, name, mismatches: Vec::new() };
     let mut notes: Vec<String> = packing.remark(case.count).into_iter().collect();
     for number in 0..settings.starts {
         if number > 0 {
@@ -245,30 +263,16 @@ pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Sett
         let path = shared.path().to_owned();
         let setup = |peer: &mut Peer, origin| peer.setup(buffer, origin, count, &path);
         start(peers, case);
-        let mut own = Own {
-            committed: committed.clone(),
-            count,
-            origin: packing.origin,
-            shared,
-            contiguous: PageAligned::new(bytes),
-            limit: limit.map(|bytes| [(); 2].map(|()| PageAligned::new(bytes as usize))),
-            loops: open_loops(loops, &mut peers.notes),
-        };
-        fill(own.contiguous.bytes_mut(), SEED);
-        own.limit.iter_mut().flatten().for_each(|buffer| fill(buffer.bytes_mut(), SEED));
+        let loops = open_loops(loops, &mut peers.notes);
+        let mut own = Own::new(&committed, (count, bytes), shared, limit, loops);
 
         own.place(packing.origin);
         peers.each(|peer| setup(peer, packing.origin));
         own.shared.sides().1.fill(POISON);
         own.sample("dtc", true, 1).map_err(failed)?;
-        let (memory, packed) = own.shared.sides();
-        let packed_bytes = packed.to_vec();
+        let packed_bytes = own.shared.sides().1.to_vec();
         if number == 0 {
-            let verifier = Verifier::new(&lowered, packing.origin, count);
-            if let Err(Failure::Data(text)) = verifier.check_packed("dtc pack", memory, packed) {
-                mismatches.push(format!("{name}: {text}"));
-            }
-            agree(&mut own, peers, true, &packed_bytes, &packed_bytes, &mut mismatches, name);
+            check.pack(&mut own, peers, &packed_bytes);
         }
         pack.join(comparison(&mut own, peers, true, settings, number).map_err(failed)?);
 
@@ -277,17 +281,7 @@ pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Sett
             peers.each(|peer| setup(peer, unpacking.origin));
         }
         if number == 0 {
-            let (memory, packed) = own.shared.sides();
-            memory.fill(POISON);
-            packed.copy_from_slice(&packed_bytes);
-            own.sample("dtc", false, 1).map_err(failed)?;
-            let (memory, packed) = own.shared.sides();
-            let verifier = Verifier::new(&lowered, unpacking.origin, count);
-            if let Err(Failure::Data(text)) = verifier.check_memory("dtc unpack", memory, packed, POISON) {
-                mismatches.push(format!("{name}: {text}"));
-            }
-            let right = memory.to_vec();
-            agree(&mut own, peers, false, &right, &packed_bytes, &mut mismatches, name);
+            check.unpack(&mut own, peers, &packed_bytes).map_err(failed)?;
         }
         unpack.join(comparison(&mut own, peers, false, settings, number).map_err(failed)?);
     }
@@ -307,35 +301,62 @@ pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Sett
     notes.append(&mut peers.notes);
     let notes = notes.iter().map(|note| format!("{name}: {note}")).collect();
     let name = name.clone();
-    let packed_bytes = bytes as u64;
+    let (packed_bytes, mismatches) = (bytes as u64, check.mismatches);
     Ok(Measured { name, packed_bytes, lines, tier, pack, unpack, commit, bare_commit, kernel_ready, notes, mismatches })
 }
 
-/// Has every peer move the bytes once and compares all of them with those of dtc. Who fails leaves the race, with a note.
-fn agree(
-    own: &mut Own,
-    peers: &mut Peers,
-    pack: bool,
-    right: &[u8],
-    packed_bytes: &[u8],
-    mismatches: &mut Vec<String>,
-    name: &str,
-) {
-    let what = if pack { "pack" } else { "unpack" };
-    let loops: Vec<&'static str> = own.loops.iter().map(|one| one.kind).collect();
-    let mut found: Vec<(&'static str, Option<String>)> = Vec::new();
-    for kind in loops {
-        match own.check(pack, right, packed_bytes, |own| own.sample(kind, pack, 1).map(drop)) {
-            Ok(wrong) => found.push((kind, wrong)),
-            Err(note) => {
-                own.loops.retain(|one| one.kind != kind);
-                peers.notes.push(note);
+/// Checks of a type before it is measured, and what was wrong.
+struct Check<'a> {
+    lowered: &'a Layout,
+    name: &'a str,
+    mismatches: Vec<String>,
+}
+
+impl Check<'_> {
+    /// Compares the packed bytes of dtc, which are there, with the reference walker, and those of all peers with them.
+    fn pack(&mut self, own: &mut Own, peers: &mut Peers, packed_bytes: &[u8]) {
+        let verifier = Verifier::new(self.lowered, own.origin, own.count);
+        let (memory, packed) = own.shared.sides();
+        if let Err(Failure::Data(text)) = verifier.check_packed("dtc pack", memory, packed) {
+            self.mismatches.push(format!("{}: {text}", self.name));
+        }
+        self.agree(own, peers, (true, packed_bytes), packed_bytes);
+    }
+
+    /// Has dtc unpack into poison, and compares that with the reference walker, and with what all peers do.
+    fn unpack(&mut self, own: &mut Own, peers: &mut Peers, packed_bytes: &[u8]) -> Result<(), String> {
+        let (memory, packed) = own.shared.sides();
+        memory.fill(POISON);
+        packed.copy_from_slice(packed_bytes);
+        own.sample("dtc", false, 1)?;
+        let verifier = Verifier::new(self.lowered, own.origin, own.count);
+        let (memory, packed) = own.shared.sides();
+        if let Err(Failure::Data(text)) = verifier.check_memory("dtc unpack", memory, packed, POISON) {
+            self.mismatches.push(format!("{}: {text}", self.name));
+        }
+        let right = memory.to_vec();
+        self.agree(own, peers, (false, &right), packed_bytes);
+        Ok(())
+    }
+
+    /// Has every peer move the bytes once and compares all of them with the right ones. Who fails leaves the race, with a note.
+    fn agree(&mut self, own: &mut Own, peers: &mut Peers, (pack, right): (bool, &[u8]), packed_bytes: &[u8]) {
+        let what = if pack { "pack" } else { "unpack" };
+        let loops: Vec<&'static str> = own.loops.iter().map(|one| one.kind).collect();
+        let mut found: Vec<(&'static str, Option<String>)> = Vec::new();
+        for kind in loops {
+            match own.check(pack, right, packed_bytes, |own| own.sample(kind, pack, 1).map(drop)) {
+                Ok(wrong) => found.push((kind, wrong)),
+                Err(note) => {
+                    own.loops.retain(|one| one.kind != kind);
+                    peers.notes.push(note);
+                }
             }
         }
+        found.extend(peers.each(|peer| own.check(pack, right, packed_bytes, |_| peer.time(what, 1).map(drop))));
+        let wrong = found.into_iter().filter_map(|(kind, wrong)| Some((kind, wrong?)));
+        self.mismatches.extend(wrong.map(|(kind, wrong)| format!("{}: {kind} {what}, {wrong}", self.name)));
     }
-    found.extend(peers.each(|peer| own.check(pack, right, packed_bytes, |_| peer.time(what, 1).map(drop))));
-    let wrong = found.into_iter().filter_map(|(kind, wrong)| Some((kind, wrong?)));
-    mismatches.extend(wrong.map(|(kind, wrong)| format!("{name}: {kind} {what}, {wrong}")));
 }
 
 /// One direction: all peers, and those again whose ratio is doubtful.

@@ -4,8 +4,8 @@ use super::closed::{self, Closed, Surroundings};
 use super::copy::chunks;
 use super::microkernel::Microkernel;
 use crate::plan::{
-    Direction, INLINE_BYTES, INLINE_PIECE_BYTES, LOOP_WORDS, MICROKERNEL_ROWS, Offsets, Part, Plan, Step, StepId,
-    UNROLLED_LIST_WORDS, UNROLLED_WORDS,
+    Direction, INLINE_BYTES, INLINE_PIECE_BYTES, LOOP_WORDS, MICROKERNEL_ROWS, Offsets, Part, Plan, RunTable, Step,
+    StepId, UNROLLED_LIST_WORDS, UNROLLED_WORDS,
 };
 use cranelift_codegen::ir::{
     AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, SourceLoc,
@@ -334,12 +334,13 @@ impl Emitter<'_, '_> {
     pub(super) fn step(&mut self, id: StepId, place: Place) -> Place {
         let outer = self.builder.srcloc();
         self.builder.set_srcloc(location(id));
-        let place = self.unmarked(id, place);
+        let place = self.emit_step(id, place);
         self.builder.set_srcloc(outer);
         place
     }
 
-    fn unmarked(&mut self, id: StepId, place: Place) -> Place {
+    /// A step without marking its instructions.
+    fn emit_step(&mut self, id: StepId, place: Place) -> Place {
         let plan = self.plan;
         match *plan.step(id) {
             Step::Nothing => place,
@@ -349,89 +350,14 @@ impl Emitter<'_, '_> {
             }
             Step::Rows { rows, stride, bytes } => self.rows(rows, stride, bytes, place),
             Step::Planes { planes, plane_stride, rows, stride, bytes } => {
-                let few = rows < MICROKERNEL_ROWS || self.closed.is_some();
-                if self.small() || (self.words(id) <= UNROLLED_WORDS && few) {
-                    return self.unrolled(planes, plane_stride, rows * bytes, place, |emitter, place| {
-                        emitter.rows(rows, stride, bytes, place)
-                    });
-                }
-                if self.closed.is_some() {
-                    return self.counted(place, planes, plane_stride, rows * bytes, |emitter, place| {
-                        emitter.rows(rows, stride, bytes, place)
-                    });
-                }
-                let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64];
-                self.nest(Microkernel::Planes(bytes), &numbers, place)
-            }
-            Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } if self.small() => {
-                let layer = rows * bytes;
-                self.unrolled(planes, plane_stride, layers * layer, place, |emitter, place| {
-                    emitter.unrolled(layers, layer_stride, layer, place, |emitter, place| {
-                        emitter.rows(rows, stride, bytes, place)
-                    })
-                })
+                self.planes(id, (planes, plane_stride), (rows, stride, bytes), place)
             }
             Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } => {
-                let (layer, pitch) = (rows * bytes, layers * rows * bytes);
-                let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64, pitch as i64];
-                let tile = |emitter: &mut Self, place| match emitter.closed {
-                    Some(_) => emitter.closed_tile((planes, plane_stride, pitch), (rows, stride, bytes), place),
-                    None => emitter.nest(Microkernel::Tile(bytes), &numbers, place),
-                };
-                if layers == 1 { tile(self, place) } else { self.counted(place, layers, layer_stride, layer, tile) }
+                self.tile((planes, plane_stride), (layers, layer_stride), (rows, stride, bytes), place)
             }
-            Step::List { ref offsets, bytes } => {
-                let words = self.piece(bytes).saturating_mul(offsets.len() as u64);
-                if self.small() || bytes <= INLINE_BYTES && words <= UNROLLED_LIST_WORDS {
-                    for index in 0..offsets.len() {
-                        self.copy(bytes, place.further(offsets.get(index), index as u64 * bytes));
-                    }
-                    return place;
-                }
-                if self.closed.is_some() {
-                    return self.listed(id, offsets, place, bytes, |emitter, place| {
-                        emitter.copy(bytes, place);
-                        place
-                    });
-                }
-                let (memory, packed) = self.pointers(place);
-                let table = self.table(id);
-                let [count, length] = [offsets.len() as i64, bytes as i64].map(|value| self.constant(value));
-                let microkernel = match offsets {
-                    Offsets::Narrow(_) => Microkernel::List32(bytes),
-                    Offsets::Wide(_) => Microkernel::List64(bytes),
-                };
-                self.call(microkernel, &[memory, packed, table, count, length]);
-                place
-            }
-            Step::Runs(ref table) => {
-                if table.is_unrolled() {
-                    self.straight_runs(table, place);
-                    return place;
-                }
-                if self.closed.is_some() {
-                    return self.closed_runs(id, table, place);
-                }
-                let (memory, packed) = self.pointers(place);
-                let (runs, count) = (self.table(id), self.constant(table.runs.len() as i64));
-                self.call(Microkernel::Runs, &[memory, packed, runs, count]);
-                place
-            }
-            Step::Repeat { count, stride, body } if let Some(arrays) = self.arrays(count, stride, body) => {
-                self.interleaved(arrays, place)
-            }
-            Step::Repeat { count, stride, body } => {
-                let size = plan.size_of(body);
-                let iteration = |emitter: &mut Self, place| emitter.step(body, place);
-                let copies = LOOP_WORDS / self.words(body).max(1);
-                if self.small() || self.words(id) <= UNROLLED_WORDS {
-                    self.unrolled(count, stride, size, place, iteration)
-                } else if copies < 2 {
-                    self.counted(place, count, stride, size, iteration)
-                } else {
-                    self.several(place, count, copies, (stride, size), iteration)
-                }
-            }
+            Step::List { ref offsets, bytes } => self.list(id, offsets, bytes, place),
+            Step::Runs(ref table) => self.runs(id, table, place),
+            Step::Repeat { count, stride, body } => self.repeat(id, (count, stride), body, place),
             Step::Scatter { ref offsets, body } if self.small() => {
                 let size = plan.size_of(body);
                 (0..offsets.len()).fold(place, |place, iteration| {
@@ -445,6 +371,103 @@ impl Emitter<'_, '_> {
             Step::Sequence { ref parts } => parts.iter().fold(place, |place, part| {
                 self.step(part.step, place.further(part.offset, part.position)).back(part.offset, part.position)
             }),
+        }
+    }
+
+    fn planes(
+        &mut self,
+        id: StepId,
+        (planes, plane_stride): (u64, i64),
+        (rows, stride, bytes): (u64, i64, u64),
+        place: Place,
+    ) -> Place {
+        let few = rows < MICROKERNEL_ROWS || self.closed.is_some();
+        let plane = |emitter: &mut Self, place| emitter.rows(rows, stride, bytes, place);
+        if self.small() || (self.words(id) <= UNROLLED_WORDS && few) {
+            return self.unrolled(planes, plane_stride, rows * bytes, place, plane);
+        }
+        if self.closed.is_some() {
+            return self.counted(place, planes, plane_stride, rows * bytes, plane);
+        }
+        let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64];
+        self.nest(Microkernel::Planes(bytes), &numbers, place)
+    }
+
+    fn tile(
+        &mut self,
+        (planes, plane_stride): (u64, i64),
+        (layers, layer_stride): (u64, i64),
+        (rows, stride, bytes): (u64, i64, u64),
+        place: Place,
+    ) -> Place {
+        let (layer, pitch) = (rows * bytes, layers * rows * bytes);
+        if self.small() {
+            return self.unrolled(planes, plane_stride, pitch, place, |emitter, place| {
+                emitter.unrolled(layers, layer_stride, layer, place, |emitter, place| {
+                    emitter.rows(rows, stride, bytes, place)
+                })
+            });
+        }
+        let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64, pitch as i64];
+        let tile = |emitter: &mut Self, place| match emitter.closed {
+            Some(_) => emitter.closed_tile((planes, plane_stride, pitch), (rows, stride, bytes), place),
+            None => emitter.nest(Microkernel::Tile(bytes), &numbers, place),
+        };
+        if layers == 1 { tile(self, place) } else { self.counted(place, layers, layer_stride, layer, tile) }
+    }
+
+    fn list(&mut self, id: StepId, offsets: &Offsets, bytes: u64, place: Place) -> Place {
+        let words = self.piece(bytes).saturating_mul(offsets.len() as u64);
+        if self.small() || bytes <= INLINE_BYTES && words <= UNROLLED_LIST_WORDS {
+            for index in 0..offsets.len() {
+                self.copy(bytes, place.further(offsets.get(index), index as u64 * bytes));
+            }
+            return place;
+        }
+        if self.closed.is_some() {
+            return self.listed(id, offsets, place, bytes, |emitter, place| {
+                emitter.copy(bytes, place);
+                place
+            });
+        }
+        let (memory, packed) = self.pointers(place);
+        let table = self.table(id);
+        let [count, length] = [offsets.len() as i64, bytes as i64].map(|value| self.constant(value));
+        let microkernel = match offsets {
+            Offsets::Narrow(_) => Microkernel::List32(bytes),
+            Offsets::Wide(_) => Microkernel::List64(bytes),
+        };
+        self.call(microkernel, &[memory, packed, table, count, length]);
+        place
+    }
+
+    fn runs(&mut self, id: StepId, table: &RunTable, place: Place) -> Place {
+        if table.is_unrolled() {
+            self.straight_runs(table, place);
+            return place;
+        }
+        if self.closed.is_some() {
+            return self.closed_runs(id, table, place);
+        }
+        let (memory, packed) = self.pointers(place);
+        let (runs, count) = (self.table(id), self.constant(table.runs.len() as i64));
+        self.call(Microkernel::Runs, &[memory, packed, runs, count]);
+        place
+    }
+
+    fn repeat(&mut self, id: StepId, (count, stride): (u64, i64), body: StepId, place: Place) -> Place {
+        if let Some(arrays) = self.arrays(count, stride, body) {
+            return self.interleaved(arrays, place);
+        }
+        let size = self.plan.size_of(body);
+        let iteration = |emitter: &mut Self, place| emitter.step(body, place);
+        let copies = LOOP_WORDS / self.words(body).max(1);
+        if self.small() || self.words(id) <= UNROLLED_WORDS {
+            self.unrolled(count, stride, size, place, iteration)
+        } else if copies < 2 {
+            self.counted(place, count, stride, size, iteration)
+        } else {
+            self.several(place, count, copies, (stride, size), iteration)
         }
     }
 

@@ -17,21 +17,17 @@ use std::ffi::c_void;
 ///
 /// The type and the info are alive.
 #[inline]
-#[expect(clippy::too_many_arguments, reason = "the arguments of the interface")]
 unsafe fn call<'a>(
     of: u64,
     memory: *mut c_void,
-    count: u64,
-    offset: u64,
+    range: Range,
     packed: *mut c_void,
-    max: u64,
     info: InfoHandle,
     operation: u64,
 ) -> Result<Call<'a>, Status> {
     let operation = of_number(operation)?;
     // SAFETY: `of` is alive, and `info` is null or alive (contract of this function).
     let (of, info) = unsafe { (Shared::of_handle(of), hints(info)) };
-    let range = Range::elements(count).fragment(offset, max);
     Ok(Call { of, memory: memory.cast(), range, packed: packed.cast(), info, operation })
 }
 
@@ -54,7 +50,8 @@ unsafe extern "C" fn yaksa_ipack(
     // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until the request
     // is done, and `actual` and `request` are null or writable (contract of this function).
     answer(|| unsafe {
-        let requested = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
+        let requested =
+            call(of, input.cast_mut(), Range::elements(count).fragment(offset, max), output, info, operation)?;
         let (bytes, pending) = requested.start::<true>()?;
         write(actual, bytes)?;
         write(request, into_handle(pending))
@@ -80,7 +77,8 @@ unsafe extern "C" fn yaksa_iunpack(
     // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until the request
     // is done, and `actual` and `request` are null or writable (contract of this function).
     answer(|| unsafe {
-        let requested = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
+        let requested =
+            call(of, output, Range::elements(count).fragment(offset, length), input.cast_mut(), info, operation)?;
         let (bytes, pending) = requested.start::<false>()?;
         write(actual, bytes)?;
         write(request, into_handle(pending))
@@ -105,7 +103,8 @@ unsafe extern "C" fn yaksa_pack(
     // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until this
     // returns, which `finish` does when they are moved, and `actual` is null or writable (contract of this function).
     answer(|| unsafe {
-        let requested = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
+        let requested =
+            call(of, input.cast_mut(), Range::elements(count).fragment(offset, max), output, info, operation)?;
         write(actual, requested.finish::<true>()?)
     })
 }
@@ -128,7 +127,8 @@ unsafe extern "C" fn yaksa_unpack(
     // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until this
     // returns, which `finish` does when they are moved, and `actual` is null or writable (contract of this function).
     answer(|| unsafe {
-        let requested = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
+        let requested =
+            call(of, output, Range::elements(count).fragment(offset, length), input.cast_mut(), info, operation)?;
         write(actual, requested.finish::<false>()?)
     })
 }
@@ -152,7 +152,8 @@ unsafe extern "C" fn yaksa_pack_stream(
     // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until the stream
     // has passed the call, and `stream` points to a live stream (contract of this function).
     answer(|| unsafe {
-        let requested = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
+        let requested =
+            call(of, input.cast_mut(), Range::elements(count).fragment(offset, max), output, info, operation)?;
         write(actual, requested.enqueue::<true>(pointed_to(stream)?)?)
     })
 }
@@ -176,7 +177,8 @@ unsafe extern "C" fn yaksa_unpack_stream(
     // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until the stream
     // has passed the call, and `stream` points to a live stream (contract of this function).
     answer(|| unsafe {
-        let requested = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
+        let requested =
+            call(of, output, Range::elements(count).fragment(offset, length), input.cast_mut(), info, operation)?;
         write(actual, requested.enqueue::<false>(pointed_to(stream)?)?)
     })
 }

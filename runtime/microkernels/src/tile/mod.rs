@@ -47,23 +47,29 @@ pub(crate) fn columns(memory: *mut u8, outer_stride: isize) -> (usize, usize) {
     (room.div_ceil(step), (LINE / step).max(1))
 }
 
+/// What a tile is, beside the element: columns at a stride, rows of each at another, and packed bytes from column to column.
+#[derive(Clone, Copy)]
+pub(crate) struct TileShape {
+    /// Columns.
+    pub(crate) outer: usize,
+    /// Bytes from column to column.
+    pub(crate) outer_stride: isize,
+    /// Rows of a column.
+    pub(crate) inner: usize,
+    /// Bytes from row to row.
+    pub(crate) inner_stride: isize,
+    /// Packed bytes from column to column.
+    pub(crate) pitch: usize,
+}
+
 /// The loop of [`TileFn`](crate::TileFn) for any element and any strides.
 ///
 /// # Safety
 ///
 /// The contract of [`TileFn`](crate::TileFn).
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "two levels and the pitch")]
-pub(crate) unsafe fn tile<B: Block, const PACK: bool>(
-    memory: *mut u8,
-    packed: *mut u8,
-    outer: usize,
-    outer_stride: isize,
-    inner: usize,
-    inner_stride: isize,
-    block: B,
-    pitch: usize,
-) {
+pub(crate) unsafe fn tile<B: Block, const PACK: bool>(memory: *mut u8, packed: *mut u8, block: B, shape: TileShape) {
+    let TileShape { outer, outer_stride, inner, .. } = shape;
     let packed_bytes = outer.saturating_mul(inner).saturating_mul(block.bytes());
     if reads_whole_rows(direction::<PACK>(), packed_bytes) {
         let mut first = 0;
@@ -71,7 +77,7 @@ pub(crate) unsafe fn tile<B: Block, const PACK: bool>(
             let rows = first..inner.min(first + WHOLE_ROWS);
             first = rows.end;
             // SAFETY: the rows are among the `inner` rows, each of whose elements the contract of `TileFn` covers.
-            unsafe { strip::<B, PACK>(memory, packed, 0..outer, outer_stride, rows, inner_stride, block, pitch) };
+            unsafe { strip::<B, PACK>(memory, packed, block, shape, (0..outer, rows)) };
         }
         return;
     }
@@ -81,9 +87,7 @@ pub(crate) unsafe fn tile<B: Block, const PACK: bool>(
         width = width.min(outer - first);
         // SAFETY: columns `first..first + width` are among the `outer` columns, each of whose elements the contract of `TileFn`
         // covers.
-        unsafe {
-            strip::<B, PACK>(memory, packed, first..first + width, outer_stride, 0..inner, inner_stride, block, pitch)
-        };
+        unsafe { strip::<B, PACK>(memory, packed, block, shape, (first..first + width, 0..inner)) };
         first += width;
         width = full;
     }
@@ -95,17 +99,14 @@ pub(crate) unsafe fn tile<B: Block, const PACK: bool>(
 ///
 /// The contract of [`TileFn`](crate::TileFn) for the elements in these ranges.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "a nest and two ranges")]
-pub(crate) unsafe fn strip<B: Block, const PACK: bool>(
+unsafe fn strip<B: Block, const PACK: bool>(
     memory: *mut u8,
     packed: *mut u8,
-    columns: Range<usize>,
-    outer_stride: isize,
-    rows: Range<usize>,
-    inner_stride: isize,
     block: B,
-    pitch: usize,
+    shape: TileShape,
+    (columns, rows): (Range<usize>, Range<usize>),
 ) {
+    let TileShape { outer_stride, inner_stride, pitch, .. } = shape;
     let bytes = block.bytes();
     // A line that is evicted while it is read costs little; measured, a pack prefers longer runs of packed bytes.
     let most = if PACK { 2 * height(inner_stride) } else { WAYS };

@@ -10,9 +10,9 @@ use core::arch::x86_64::{
     _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
-use super::columns;
 use super::quarter::{HALF, quarter};
 use super::rectangle::{self, Columns};
+use super::{TileShape, columns};
 use crate::block::{Block, LINE, transfer};
 use crate::direction::direction;
 use core::ops::Range;
@@ -24,28 +24,24 @@ use dtc_compiler::plan::strategy::{Level, writes_rows_first};
 ///
 /// The contract of [`TileFn`](crate::TileFn), on a CPU of the level, which is at least [`Level::Avx2`].
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "two levels, the pitch and the processor")]
 pub(crate) unsafe fn elements<B: Block, const PACK: bool>(
     level: Level,
     memory: *mut u8,
     packed: *mut u8,
-    outer: usize,
-    inner: usize,
-    inner_stride: isize,
     block: B,
-    pitch: usize,
+    shape: TileShape,
 ) {
     // SAFETY: the element size is `LINE / N` in each case of squares. `WIDE` holds for levels with AVX-512 alone, and all others have AVX2
     // (contract of `elements`). The contract of `tile` is otherwise that of this function.
     unsafe {
         match (B::EXACT, level >= Level::Avx512) {
-            (1 | 2, _) => rest::<B, PACK>(level, memory, packed, 0..outer, 0..inner, inner_stride, block, pitch),
-            (4, true) => tile::<B, 16, true, PACK>(level, memory, packed, outer, inner, inner_stride, block, pitch),
-            (8, true) => tile::<B, 8, true, PACK>(level, memory, packed, outer, inner, inner_stride, block, pitch),
-            (_, true) => tile::<B, 4, true, PACK>(level, memory, packed, outer, inner, inner_stride, block, pitch),
-            (4, false) => tile::<B, 16, false, PACK>(level, memory, packed, outer, inner, inner_stride, block, pitch),
-            (8, false) => tile::<B, 8, false, PACK>(level, memory, packed, outer, inner, inner_stride, block, pitch),
-            (_, false) => tile::<B, 4, false, PACK>(level, memory, packed, outer, inner, inner_stride, block, pitch),
+            (1 | 2, _) => rest::<B, PACK>(level, memory, packed, block, shape, (0..shape.outer, 0..shape.inner)),
+            (4, true) => tile::<B, 16, true, PACK>(level, memory, packed, block, shape),
+            (8, true) => tile::<B, 8, true, PACK>(level, memory, packed, block, shape),
+            (_, true) => tile::<B, 4, true, PACK>(level, memory, packed, block, shape),
+            (4, false) => tile::<B, 16, false, PACK>(level, memory, packed, block, shape),
+            (8, false) => tile::<B, 8, false, PACK>(level, memory, packed, block, shape),
+            (_, false) => tile::<B, 4, false, PACK>(level, memory, packed, block, shape),
         }
     }
 }
@@ -56,17 +52,14 @@ pub(crate) unsafe fn elements<B: Block, const PACK: bool>(
 ///
 /// The contract of [`TileFn`](crate::TileFn), on a CPU of [`Level::Avx512`] where `WIDE`, and with AVX2.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "two levels, the pitch and the processor")]
 unsafe fn tile<B: Block, const N: usize, const WIDE: bool, const PACK: bool>(
     level: Level,
     memory: *mut u8,
     packed: *mut u8,
-    outer: usize,
-    inner: usize,
-    inner_stride: isize,
     block: B,
-    pitch: usize,
+    shape: TileShape,
 ) {
+    let TileShape { outer, inner, inner_stride, pitch, .. } = shape;
     let bytes = LINE / N;
     let squares = inner / N;
     // Squares are aligned to lines of `memory` if all rows agree on where these begin.
@@ -76,7 +69,7 @@ unsafe fn tile<B: Block, const N: usize, const WIDE: bool, const PACK: bool>(
     unsafe {
         if lead < N && inner_stride % LINE as isize == 0 && (memory as usize).is_multiple_of(bytes) {
             first = lead.min(outer);
-            rest::<B, PACK>(level, memory, packed, 0..first, 0..inner, inner_stride, block, pitch);
+            rest::<B, PACK>(level, memory, packed, block, shape, (0..first, 0..inner));
         }
         let strips = (outer - first) / N;
         let (line, dense) = (memory.wrapping_add(first * bytes), packed.wrapping_add(first * pitch));
@@ -105,8 +98,8 @@ unsafe fn tile<B: Block, const N: usize, const WIDE: bool, const PACK: bool>(
         }
         let last = first + strips * N;
         let below = squares * N..inner;
-        rest::<B, PACK>(level, memory, packed, first..last, below, inner_stride, block, pitch);
-        rest::<B, PACK>(level, memory, packed, last..outer, 0..inner, inner_stride, block, pitch);
+        rest::<B, PACK>(level, memory, packed, block, shape, (first..last, below));
+        rest::<B, PACK>(level, memory, packed, block, shape, (last..outer, 0..inner));
     }
 }
 
@@ -116,17 +109,15 @@ unsafe fn tile<B: Block, const N: usize, const WIDE: bool, const PACK: bool>(
 ///
 /// The contract of [`TileFn`](crate::TileFn) for the elements in these ranges, on a CPU with AVX2.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "a nest, two ranges and the processor")]
 unsafe fn rest<B: Block, const PACK: bool>(
     level: Level,
     memory: *mut u8,
     packed: *mut u8,
-    columns: Range<usize>,
-    rows: Range<usize>,
-    inner_stride: isize,
     block: B,
-    pitch: usize,
+    shape: TileShape,
+    (columns, rows): (Range<usize>, Range<usize>),
 ) {
+    let TileShape { inner_stride, pitch, .. } = shape;
     let (columns_left, rows_left) = (columns.len(), rows.len());
     if columns_left == 0 || rows_left == 0 {
         return;
