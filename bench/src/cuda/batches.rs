@@ -129,6 +129,9 @@ pub fn measure(arena: &Arena, rounds: usize) -> Result<Vec<Figure>, Failure> {
     Ok(figures)
 }
 
+/// What was measured, and microseconds with the cache emptied and not.
+type Samples = (&'static str, [Vec<f64>; 2]);
+
 /// A type, and where address 0 lies in the buffer.
 struct Item {
     datatype: Datatype,
@@ -199,7 +202,7 @@ impl Batch<'_> {
                 .map_err(refused)?;
         }
         for direction in [Direction::Pack, Direction::Unpack] {
-            let mut samples: Vec<(&'static str, [Vec<f64>; 2])> = Vec::new();
+            let mut samples: Vec<Samples> = Vec::new();
             for generic in [false, true] {
                 let calls = self.calls(generic);
                 if !generic {
@@ -275,7 +278,7 @@ impl Batch<'_> {
     }
 
     /// The calls in a row, and the sum of each by itself.
-    fn one_by_one(&self, rounds: usize, direction: Direction) -> Result<[(&'static str, [Vec<f64>; 2]); 2], Failure> {
+    fn one_by_one(&self, rounds: usize, direction: Direction) -> Result<[Samples; 2], Failure> {
         let (calls, stream) = (self.calls(false), &self.arena.clock.stream);
         let whole = |call: &OnDevice<'_>| call.enqueue(direction, stream, 0, call.committed.layout().size()).map(drop);
         let in_a_row = self.time(rounds, || calls.iter().try_for_each(whole))?;
