@@ -172,43 +172,31 @@ mod zen5 {
     );
 }
 
+/// The microkernel of a shape for blocks of `bytes` bytes: compiled in for the lengths that stand first, else of the first class that holds.
+macro_rules! class {
+    ($shape:ident, $bytes:ident, [$($exact:literal)*], $($rest:tt)*) => {
+        match $bytes {
+            $($exact => $shape::of::<Exact<$exact>>(),)*
+            $($rest)*
+        }
+    };
+}
+
 /// The classes with vectors of up to 16 bytes.
 fn portable_class<S: Shape>(bytes: u64) -> S::Function {
-    match bytes {
-        16 => S::of::<Exact<16>>(),
-        24 => S::of::<Exact<24>>(),
-        32 => S::of::<Exact<32>>(),
-        40 => S::of::<Exact<40>>(),
-        48 => S::of::<Exact<48>>(),
-        64 => S::of::<Exact<64>>(),
+    class!(S, bytes, [16 24 32 40 48 64],
         0..16 => short_class::<S>(bytes),
         17..32 => S::of::<Pair<16>>(),
         33..64 => S::of::<Quad<16>>(),
         _ => S::of::<Library>(),
-    }
+    )
 }
 
 /// The classes with vectors of up to 32 bytes.
 #[cfg(target_arch = "x86_64")]
 fn avx2_class<S: Shape>(bytes: u64) -> S::Function {
     use crate::block::overlapped::Overlapped;
-    match bytes {
-        16 => S::of::<Exact<16>>(),
-        20 => S::of::<Exact<20>>(),
-        24 => S::of::<Exact<24>>(),
-        32 => S::of::<Exact<32>>(),
-        40 => S::of::<Exact<40>>(),
-        48 => S::of::<Exact<48>>(),
-        56 => S::of::<Exact<56>>(),
-        64 => S::of::<Exact<64>>(),
-        72 => S::of::<Exact<72>>(),
-        80 => S::of::<Exact<80>>(),
-        88 => S::of::<Exact<88>>(),
-        96 => S::of::<Exact<96>>(),
-        104 => S::of::<Exact<104>>(),
-        112 => S::of::<Exact<112>>(),
-        120 => S::of::<Exact<120>>(),
-        128 => S::of::<Exact<128>>(),
+    class!(S, bytes, [16 20 24 32 40 48 56 64 72 80 88 96 104 112 120 128],
         0..16 => short_class::<S>(bytes),
         17..32 => S::of::<Pair<16>>(),
         33..64 => S::of::<Pair<32>>(),
@@ -216,29 +204,14 @@ fn avx2_class<S: Shape>(bytes: u64) -> S::Function {
         65..96 => S::of::<Overlapped<32, 2, 32>>(),
         97..128 => S::of::<Quad<32>>(),
         _ => S::of::<Library>(),
-    }
+    )
 }
 
 /// The classes with vectors of up to 64 bytes and with masks.
 #[cfg(target_arch = "x86_64")]
 fn avx512_class<S: Shape>(bytes: u64) -> S::Function {
     use crate::block::masked::{Lines, Masked, Steps};
-    match bytes {
-        0 => S::of::<Exact<0>>(),
-        1 => S::of::<Exact<1>>(),
-        2 => S::of::<Exact<2>>(),
-        4 => S::of::<Exact<4>>(),
-        8 => S::of::<Exact<8>>(),
-        16 => S::of::<Exact<16>>(),
-        32 => S::of::<Exact<32>>(),
-        40 => S::of::<Exact<40>>(),
-        48 => S::of::<Exact<48>>(),
-        64 => S::of::<Exact<64>>(),
-        128 => S::of::<Exact<128>>(),
-        192 => S::of::<Exact<192>>(),
-        256 => S::of::<Exact<256>>(),
-        512 => S::of::<Exact<512>>(),
-        768 => S::of::<Exact<768>>(),
+    class!(S, bytes, [0 1 2 4 8 16 32 40 48 64 128 192 256 512 768],
         3..16 => S::of::<Masked<16>>(),
         17..32 => S::of::<Masked<32>>(),
         33..=48 => S::of::<Steps<32, 1, 16>>(),
@@ -250,38 +223,19 @@ fn avx512_class<S: Shape>(bytes: u64) -> S::Function {
         193..=256 => S::of::<Steps<64, 3, 64>>(),
         257..=16384 => S::of::<Lines>(),
         _ => S::of::<Library>(),
-    }
+    )
 }
 
-/// The classes with vectors of up to 64 bytes that overlap; shorter ones with masks where `MASKS`.
+/// The classes with vectors of up to 64 bytes that overlap; shorter ones with masks where `MASKS`. Of 24 bytes, the store of a mask of 32 bytes
+/// often lies in two lines.
 #[cfg(target_arch = "x86_64")]
 fn zen_class<S: Shape, const MASKS: bool>(bytes: u64) -> S::Function {
     use crate::block::masked::Masked;
     use crate::block::overlapped::{Overlapped, OverlappedLines};
-    match bytes {
-        0 => S::of::<Exact<0>>(),
-        1 => S::of::<Exact<1>>(),
-        2 => S::of::<Exact<2>>(),
-        4 => S::of::<Exact<4>>(),
-        8 => S::of::<Exact<8>>(),
-        16 => S::of::<Exact<16>>(),
-        // Three words: the store of a mask of 32 bytes often lies in two lines.
-        24 => S::of::<Exact<24>>(),
-        32 => S::of::<Exact<32>>(),
-        40 => S::of::<Exact<40>>(),
-        48 => S::of::<Exact<48>>(),
-        64 => S::of::<Exact<64>>(),
-        128 => S::of::<Exact<128>>(),
-        192 => S::of::<Exact<192>>(),
-        256 => S::of::<Exact<256>>(),
-        512 => S::of::<Exact<512>>(),
-        768 => S::of::<Exact<768>>(),
+    class!(S, bytes, [0 1 2 4 8 16 24 32 40 48 64 128 192 256 512 768],
         3..16 if MASKS => S::of::<Masked<16>>(),
         17..32 if MASKS => S::of::<Masked<32>>(),
-        3 => S::of::<Exact<3>>(),
-        12 => S::of::<Exact<12>>(),
-        5..8 => S::of::<Pair<4>>(),
-        9..16 => S::of::<Pair<8>>(),
+        0..16 => short_class::<S>(bytes),
         17..32 => S::of::<Pair<16>>(),
         33..64 if MASKS => S::of::<Masked<64>>(),
         33..=48 => S::of::<Overlapped<32, 1, 16>>(),
@@ -293,22 +247,12 @@ fn zen_class<S: Shape, const MASKS: bool>(bytes: u64) -> S::Function {
         193..256 => S::of::<Overlapped<64, 3, 64>>(),
         257..=16384 => S::of::<OverlappedLines>(),
         _ => S::of::<Library>(),
-    }
+    )
 }
 
 /// The classes below 16 bytes without masks.
 fn short_class<S: Shape>(bytes: u64) -> S::Function {
-    match bytes {
-        0 => S::of::<Exact<0>>(),
-        1 => S::of::<Exact<1>>(),
-        2 => S::of::<Exact<2>>(),
-        3 => S::of::<Exact<3>>(),
-        4 => S::of::<Exact<4>>(),
-        8 => S::of::<Exact<8>>(),
-        12 => S::of::<Exact<12>>(),
-        5..8 => S::of::<Pair<4>>(),
-        _ => S::of::<Pair<8>>(),
-    }
+    class!(S, bytes, [0 1 2 3 4 8 12], 5..8 => S::of::<Pair<4>>(), _ => S::of::<Pair<8>>(),)
 }
 
 /// Defines the two selections of a shape whose microkernels depend on the block size.
@@ -386,25 +330,22 @@ mod non_temporal {
     use crate::nest::{non_temporal, rows};
     use dtc_compiler::plan::strategy::{LEAST_NON_TEMPORAL, RowLoop};
 
-    pub struct Rows;
+    macro_rules! shape {
+        ($shape:ident: $type:ident = $function:ident) => {
+            pub struct $shape;
 
-    impl Shape for Rows {
-        type Function = RowsFn;
+            impl Shape for $shape {
+                type Function = $type;
 
-        fn of<B: Block>() -> RowsFn {
-            rows_of::<B>
-        }
+                fn of<B: Block>() -> $type {
+                    $function::<B>
+                }
+            }
+        };
     }
 
-    pub struct Planes;
-
-    impl Shape for Planes {
-        type Function = PlanesFn;
-
-        fn of<B: Block>() -> PlanesFn {
-            planes_of::<B>
-        }
-    }
+    shape!(Rows: RowsFn = rows_of);
+    shape!(Planes: PlanesFn = planes_of);
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
     unsafe extern "C" fn rows_of<B: Block>(memory: *mut u8, packed: *mut u8, rows: usize, bytes: usize, stride: isize) {

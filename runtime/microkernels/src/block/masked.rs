@@ -8,7 +8,7 @@ use core::arch::x86_64::{
 };
 use dtc_compiler::plan::strategy::FEW_BYTES;
 
-use super::{Block, lines_until, vectors};
+use super::{Block, lines_until, of_length, vectors};
 
 /// Blocks of 1 to `V` bytes, `V` being 16, 32 or 64.
 #[derive(Clone, Copy)]
@@ -95,15 +95,7 @@ pub(crate) struct Lines(usize);
 impl Block for Lines {
     const LONG: bool = true;
 
-    #[inline(always)]
-    fn new(bytes: usize) -> Self {
-        Self(bytes)
-    }
-
-    #[inline(always)]
-    fn bytes(self) -> usize {
-        self.0
-    }
+    of_length!();
 
     #[inline(always)]
     unsafe fn copy(self, destination: *mut u8, source: *const u8) {

@@ -75,6 +75,22 @@ pub(crate) trait Block: Copy {
     }
 }
 
+/// The length of a class of blocks that has it as its only field.
+macro_rules! of_length {
+    () => {
+        #[inline(always)]
+        fn new(bytes: usize) -> Self {
+            Self(bytes)
+        }
+
+        #[inline(always)]
+        fn bytes(self) -> usize {
+            self.0
+        }
+    };
+}
+use of_length;
+
 /// Moves `K` blocks between places on the strided side and consecutive ones on the dense side.
 ///
 /// # Safety
@@ -322,15 +338,7 @@ pub(crate) struct Pair<const V: usize>(usize);
 impl<const V: usize> Block for Pair<V> {
     const SHORT: bool = 2 * V <= FEW_BYTES;
 
-    #[inline(always)]
-    fn new(bytes: usize) -> Self {
-        Self(bytes)
-    }
-
-    #[inline(always)]
-    fn bytes(self) -> usize {
-        self.0
-    }
+    of_length!();
 
     #[inline(always)]
     unsafe fn copy(self, destination: *mut u8, source: *const u8) {
@@ -348,15 +356,7 @@ impl<const V: usize> Block for Pair<V> {
 pub(crate) struct Quad<const V: usize>(usize);
 
 impl<const V: usize> Block for Quad<V> {
-    #[inline(always)]
-    fn new(bytes: usize) -> Self {
-        Self(bytes)
-    }
-
-    #[inline(always)]
-    fn bytes(self) -> usize {
-        self.0
-    }
+    of_length!();
 
     #[inline(always)]
     unsafe fn copy(self, destination: *mut u8, source: *const u8) {
@@ -378,15 +378,7 @@ pub(crate) struct Library(usize);
 impl Block for Library {
     const LONG: bool = true;
 
-    #[inline(always)]
-    fn new(bytes: usize) -> Self {
-        Self(bytes)
-    }
-
-    #[inline(always)]
-    fn bytes(self) -> usize {
-        self.0
-    }
+    of_length!();
 
     #[inline(always)]
     unsafe fn copy(self, destination: *mut u8, source: *const u8) {

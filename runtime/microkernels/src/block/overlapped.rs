@@ -2,22 +2,14 @@
 
 use core::arch::x86_64::{__m128i, __m256i, __m512i};
 
-use super::{Block, lines, lines_until, vectors};
+use super::{Block, lines, lines_until, of_length, vectors};
 
 /// Blocks of `K * V` to `K * V + T` bytes: `K` whole vectors of `V` bytes and a last one of `T` bytes that ends with the block.
 #[derive(Clone, Copy)]
 pub(crate) struct Overlapped<const V: usize, const K: usize, const T: usize>(usize);
 
 impl<const V: usize, const K: usize, const T: usize> Block for Overlapped<V, K, T> {
-    #[inline(always)]
-    fn new(bytes: usize) -> Self {
-        Self(bytes)
-    }
-
-    #[inline(always)]
-    fn bytes(self) -> usize {
-        self.0
-    }
+    of_length!();
 
     #[inline(always)]
     unsafe fn copy(self, destination: *mut u8, source: *const u8) {
@@ -48,15 +40,7 @@ pub(crate) struct OverlappedLines(usize);
 impl Block for OverlappedLines {
     const LONG: bool = true;
 
-    #[inline(always)]
-    fn new(bytes: usize) -> Self {
-        Self(bytes)
-    }
-
-    #[inline(always)]
-    fn bytes(self) -> usize {
-        self.0
-    }
+    of_length!();
 
     #[inline(always)]
     unsafe fn copy(self, destination: *mut u8, source: *const u8) {
