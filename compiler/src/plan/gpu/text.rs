@@ -18,7 +18,7 @@ pub(crate) struct KernelText {
     pub(crate) values: Value,
     /// The functions of `dtc-templates` that it calls.
     pub(crate) library: Vec<LibraryPart>,
-    /// Blocks that a multiprocessor has at a time at least, which leaves fewer registers to a thread; 1 for as many as there are registers for.
+    /// `minBlocksPerMultiprocessor` of `__launch_bounds__`, which caps the registers of a thread; 1 for no cap.
     pub(crate) resident_blocks: u32,
 }
 
