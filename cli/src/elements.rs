@@ -32,7 +32,7 @@ impl Elements {
         elements
     }
 
-    /// Why an array in which elements of the type lie does not have them; `None` if it does. An array of records may have more
+    /// Why an array in which elements of the type are does not have them; `None` if it does. An array of records may have more
     /// fields than the type uses, and opaque bytes (`V`) may be anything.
     pub fn refuse(&self, array: &Element) -> Option<Refusal> {
         let lacking = self.kinds.iter().find(|&kind| !array.kinds.contains(kind) && !array.opaque)?;

@@ -12,7 +12,7 @@ use std::ops::Range;
 /// An array in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Array {
-    /// Where in the file its data lies.
+    /// Where in the file its data is.
     pub data: Range<usize>,
     /// What one element is.
     pub element: Element,

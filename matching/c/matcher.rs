@@ -107,7 +107,7 @@ pub struct dtc_matcher_entry {
 pub struct dtc_matcher_port {
     /// The device address of its memory.
     pub memory: u64,
-    /// What lies there.
+    /// What is there.
     pub numbers: [u32; 6],
 }
 

@@ -1,4 +1,4 @@
-//! The memory of a [`Service`](crate::Service), as its kernels and those that post see it: `dtc_matching_port` and what lies behind it, in
+//! The memory of a [`Service`](crate::Service), as its kernels and those that post see it: `dtc_matching_port` and what is behind it, in
 //! the header [`HEADER`].
 //!
 //! The memory begins with a control. Rings follow, two for each queue, of messages and of receives; then their slots, the outcomes of
@@ -18,7 +18,7 @@ pub(crate) const MATCHED: u32 = 1 << 31;
 pub(crate) const REFUSED: u32 = 1 << 30;
 /// Why an entry was refused: no free slot. Numbered as in the header.
 pub(crate) const FULL: u32 = 1;
-/// Where the words of the control lie.
+/// Where the words of the control are.
 pub(crate) const STOP_AT: usize = 0;
 pub(crate) const BEAT_AT: usize = 4;
 pub(crate) const RUNNING_AT: usize = 8;
@@ -80,7 +80,7 @@ impl Port {
         2 * queue + u32::from(kind == Kind::Receives)
     }
 
-    /// Where the state of a ring lies: 8 bytes, and behind them 4 each with the free slots, the tickets that were taken, and those that
+    /// Where the state of a ring is: 8 bytes, and behind them 4 each with the free slots, the tickets that were taken, and those that
     /// there were when the ring was closed.
     ///
     /// ```
@@ -92,7 +92,7 @@ impl Port {
         LINE_BYTES * (1 + Port::ring(kind, queue) as usize)
     }
 
-    /// Where the slot of a ticket lies: source, tag and handle with 8 bytes each, in the upper half the ticket plus 1.
+    /// Where the slot of a ticket is: source, tag and handle with 8 bytes each, in the upper half the ticket plus 1.
     ///
     /// ```
     /// use dtc_matching::port::{Kind, Port};
@@ -105,7 +105,7 @@ impl Port {
         LINE_BYTES * (1 + self.rings()) + SLOT_BYTES * slot
     }
 
-    /// Where the outcome of a handle lies: 4 bytes, 0 while it is open.
+    /// Where the outcome of a handle is: 4 bytes, 0 while it is open.
     ///
     /// ```
     /// use dtc_matching::port::{Kind, Port};

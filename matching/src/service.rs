@@ -422,7 +422,7 @@ impl Service {
                 };
                 batch.entries[..part.len()].copy_from_slice(part);
                 // SAFETY: the last parameter of the kernel is a `Batch`. It touches the memory of the service, which is freed only when
-                // the device has done its work; ring and handles lie inside it.
+                // the device has done its work; ring and handles are inside it.
                 unsafe { self.launch(&self.kernels.post, stream, 1, 32, &mut [(&raw mut batch).cast()])? };
             }
         }

@@ -62,7 +62,7 @@ const CURVES: [Curve; 11] = [
     curve("Sequential, on the host", "1", "wildcards", "a quarter with wildcards", "#111827", true),
 ];
 
-/// Where the curves lie.
+/// Where the curves are.
 const PANEL: Panel = Panel {
     left: LEFT,
     top: TOP,

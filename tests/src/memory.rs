@@ -92,7 +92,7 @@ impl SparseMemory {
     /// Copies data to open pages, which must be writable.
     pub fn write(&mut self, at: usize, data: &[u8]) {
         self.check(at, data.len());
-        // SAFETY: `at..at + data.len()` lies in open pages of the mapping. `data` does not overlap it, because the
+        // SAFETY: `at..at + data.len()` is in open pages of the mapping. `data` does not overlap it, because the
         // mapping is never borrowed.
         unsafe { ptr::copy_nonoverlapping(data.as_ptr(), self.start.add(at), data.len()) }
     }
@@ -100,12 +100,12 @@ impl SparseMemory {
     /// Copies data from open pages.
     pub fn read(&self, at: usize, data: &mut [u8]) {
         self.check(at, data.len());
-        // SAFETY: `at..at + data.len()` lies in open pages of the mapping. `data` does not overlap it, because the
+        // SAFETY: `at..at + data.len()` is in open pages of the mapping. `data` does not overlap it, because the
         // mapping is never borrowed.
         unsafe { ptr::copy_nonoverlapping(self.start.add(at), data.as_mut_ptr(), data.len()) }
     }
 
-    /// Address of a byte, which may lie outside the mapping if displacements lead back inside.
+    /// Address of a byte, which may be outside the mapping if displacements lead back inside.
     pub fn address(&self, at: i64) -> *mut u8 {
         self.start.wrapping_offset(at as isize)
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A part of a picture: where it lies, and the numbers at its borders.
+/// A part of a picture: where it is, and the numbers at its borders.
 ///
 /// ```
 /// use dtc_tests::plot::Panel;
@@ -36,18 +36,18 @@ pub struct Stroke {
     pub dashed: bool,
 }
 
-/// Where a number lies between two others, on a logarithmic axis.
+/// Where a number is between two others, on a logarithmic axis.
 fn share(number: f64, [low, high]: [f64; 2]) -> f64 {
     (number / low).ln() / (high / low).ln()
 }
 
 impl Panel {
-    /// Where a number lies across.
+    /// Where a number is across.
     pub fn x(&self, number: f64) -> f64 {
         self.left + share(number, self.across) * self.width
     }
 
-    /// Where a number lies up.
+    /// Where a number is up.
     pub fn y(&self, number: f64) -> f64 {
         self.top + (1.0 - share(number, self.up)) * self.height
     }
@@ -100,7 +100,7 @@ fn path(picture: &mut String, places: &[[f64; 2]], Stroke { colour, dashed }: St
     let _ = writeln!(picture, r#"  <path d="M{joined}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>"#);
 }
 
-/// Writes text into a picture; `anchor` is what lies at the position.
+/// Writes text into a picture; `anchor` is what is at the position.
 pub fn label(picture: &mut String, [x, y]: [f64; 2], anchor: &str, text: &str) {
     let _ = writeln!(
         picture,

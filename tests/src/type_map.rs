@@ -404,7 +404,7 @@ mod tests {
         let (map, bounds) = in_order(Order::C);
         assert_eq!(map, [12, 14, 20, 22]);
         assert_eq!((bounds.lb, bounds.ub, bounds.true_lb, bounds.true_ub), (0, 24, 12, 24));
-        // Element (i, j) lies at i + 3 j: (1, 2), (2, 2), (1, 3), (2, 3).
+        // Element (i, j) is at i + 3 j: (1, 2), (2, 2), (1, 3), (2, 3).
         assert_eq!(in_order(Order::Fortran).0, [14, 16, 20, 22]);
     }
 

@@ -47,7 +47,7 @@ impl Memory {
         }
     }
 
-    /// Where it lies. What lies there is written through this by calls that are over before it is read.
+    /// Where it is. What is there is written through this by calls that are over before it is read.
     fn address(&mut self) -> *mut u8 {
         match self {
             Memory::Pageable(buffer) => buffer.bytes_mut().as_mut_ptr(),
@@ -56,7 +56,7 @@ impl Memory {
         }
     }
 
-    /// Elements of a type whose address 0 lies `origin` bytes from the beginning, if all of them lie in bounds.
+    /// Elements of a type whose address 0 is `origin` bytes from the beginning, if all of them are in bounds.
     fn elements<'a>(&mut self, committed: &'a Committed, range: Range, origin: i64) -> Result<Elements<'a>, CudaError> {
         if let Some((low, high)) = committed.span(range.count()) {
             let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);
@@ -103,11 +103,11 @@ pub struct Between<'a> {
     pub committed: &'a Committed,
     /// How many elements.
     pub count: u64,
-    /// Where the elements lie.
+    /// Where the elements are.
     pub memory: &'a mut Memory,
-    /// Where address 0 of the type lies, in bytes from its beginning. Outside of it, if the bytes of the type lie inside.
+    /// Where address 0 of the type is, in bytes from its beginning. Outside of it, if the bytes of the type are inside.
     pub origin: i64,
-    /// Where the packed bytes lie.
+    /// Where the packed bytes are.
     pub packed: &'a mut Memory,
 }
 
@@ -115,7 +115,7 @@ impl Between<'_> {
     /// Makes a call for packed bytes `offset .. offset + max` and waits for it; returns how many there are.
     pub fn call(&mut self, direction: Direction, offset: u64, max: u64) -> Result<usize, TransferError> {
         let transfer = self.transfer(direction, Range::elements(self.count).fragment(offset, max))?;
-        // SAFETY: both ends lie inside their buffers, which are of these kinds and borrowed alone until the call returns.
+        // SAFETY: both ends are inside their buffers, which are of these kinds and borrowed alone until the call returns.
         unsafe { transfer.run() }
     }
 
@@ -129,7 +129,7 @@ impl Between<'_> {
     ) -> Result<f64, TransferError> {
         let transfer = self.transfer(direction, Range::elements(self.count).bytes(..max))?;
         let time = clock.time(warm, || {
-            // SAFETY: both ends lie inside their buffers, which are of these kinds and borrowed alone until the clock's
+            // SAFETY: both ends are inside their buffers, which are of these kinds and borrowed alone until the clock's
             // stream was waited for, below.
             unsafe { transfer.enqueue(&clock.stream).map(drop) }
         });
@@ -137,7 +137,7 @@ impl Between<'_> {
         time
     }
 
-    /// The transfer of a range, if all elements and as many packed bytes lie in bounds.
+    /// The transfer of a range, if all elements and as many packed bytes are in bounds.
     fn transfer(&mut self, direction: Direction, range: Range) -> Result<Transfer<'_>, CudaError> {
         within(0, usize::try_from(range.length()).unwrap_or(usize::MAX), self.packed.length())?;
         let elements = self.memory.elements(self.committed, range, self.origin)?;
@@ -153,18 +153,18 @@ impl Between<'_> {
 pub struct FromTo<'a> {
     /// The type that is read.
     pub from: &'a Committed,
-    /// Where its element lies.
+    /// Where its element is.
     pub source: &'a mut Memory,
     /// The type that is written.
     pub to: &'a Committed,
-    /// Where its element lies.
+    /// Where its element is.
     pub target: &'a mut Memory,
 }
 
 impl FromTo<'_> {
     /// Copies the first packed bytes of the element and waits; returns how many there are.
     pub fn call(&mut self, bytes: u64) -> Result<usize, TransferError> {
-        // SAFETY: both elements lie inside their buffers, which are borrowed alone until the call returns.
+        // SAFETY: both elements are inside their buffers, which are borrowed alone until the call returns.
         unsafe { self.copy(bytes)?.run() }
     }
 
@@ -172,7 +172,7 @@ impl FromTo<'_> {
     pub fn time(&mut self, clock: &DeviceClock, warm: bool, bytes: u64) -> Result<f64, TransferError> {
         let copy = self.copy(bytes)?;
         let time = clock.time(warm, || {
-            // SAFETY: both elements lie inside their buffers, which are borrowed alone until the clock's stream was waited
+            // SAFETY: both elements are inside their buffers, which are borrowed alone until the clock's stream was waited
             // for, below.
             unsafe { copy.enqueue(&clock.stream).map(drop) }
         });
@@ -190,7 +190,7 @@ impl FromTo<'_> {
 /// Copies the first bytes of one buffer into another by the driver, and waits.
 pub fn copy(stream: &Stream, destination: &mut Memory, source: &mut Memory, bytes: usize) -> Result<(), CudaError> {
     let (to, from) = ends(destination, source, bytes)?;
-    // SAFETY: both ranges lie in their buffers, which are borrowed alone until the stream was waited for.
+    // SAFETY: both ranges are in their buffers, which are borrowed alone until the stream was waited for.
     unsafe { copy::between(stream, to, from, bytes)? };
     stream.synchronize()
 }
@@ -204,7 +204,7 @@ pub fn time_of_copy(
     bytes: usize,
 ) -> Result<f64, CudaError> {
     let (to, from) = ends(destination, source, bytes)?;
-    // SAFETY: both ranges lie in their buffers, which are borrowed alone until the clock's stream was waited for, below.
+    // SAFETY: both ranges are in their buffers, which are borrowed alone until the clock's stream was waited for, below.
     let time = clock.time(warm, || unsafe { copy::between(&clock.stream, to, from, bytes) });
     clock.stream.synchronize()?;
     time

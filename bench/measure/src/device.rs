@@ -13,13 +13,13 @@ pub struct OnDevice<'a> {
     pub committed: &'a Committed,
     /// How many elements.
     pub count: u64,
-    /// Where the elements lie.
+    /// Where the elements are.
     pub memory: &'a DeviceBuffer,
-    /// Where address 0 of the type lies, in bytes from its beginning. Outside of it, if the bytes of the type lie inside.
+    /// Where address 0 of the type is, in bytes from its beginning. Outside of it, if the bytes of the type are inside.
     pub origin: i64,
-    /// Where the packed bytes lie.
+    /// Where the packed bytes are.
     pub packed: &'a DeviceBuffer,
-    /// Where in it the first of them lies.
+    /// Where in it the first of them is.
     pub at: u64,
 }
 
@@ -45,7 +45,7 @@ impl<'a> OnDevice<'a> {
         unsafe { elements.accumulate(reduction, packed).enqueue(stream) }
     }
 
-    /// Makes a call for packed bytes `offset .. offset + max` and waits for it. The driver is asked where they lie.
+    /// Makes a call for packed bytes `offset .. offset + max` and waits for it. The driver is asked where they are.
     pub fn call(&self, direction: Direction, offset: u64, max: u64) -> Result<usize, TransferError> {
         let (elements, packed) = self.ends(Range::elements(self.count).fragment(offset, max))?;
         let elements = elements.datatype().at(elements.memory().with_kind(None), elements.range());
@@ -63,7 +63,7 @@ impl<'a> OnDevice<'a> {
         Range::elements(self.count).bytes(..self.committed.layout().size().saturating_mul(self.count))
     }
 
-    /// The elements and the first packed byte, if all elements and the bytes of the range lie in bounds.
+    /// The elements and the first packed byte, if all elements and the bytes of the range are in bounds.
     fn ends(&self, range: Range) -> Result<(Elements<'a>, Endpoint), CudaError> {
         let (memory, packed) = self.addresses(range.length())?;
         let [memory, packed] =
@@ -71,7 +71,7 @@ impl<'a> OnDevice<'a> {
         Ok((self.committed.at(memory, range), packed))
     }
 
-    /// The addresses of element 0 and of the first packed byte, if all elements and `max` packed bytes lie in bounds.
+    /// The addresses of element 0 and of the first packed byte, if all elements and `max` packed bytes are in bounds.
     fn addresses(&self, max: u64) -> Result<(*mut u8, *mut u8), CudaError> {
         within(self.packed, self.at, max)?;
         if let Some((low, high)) = self.committed.span(self.count) {
@@ -188,7 +188,7 @@ pub fn copy_elements(
     (to, destination): (&Committed, &DeviceBuffer),
     bytes: u64,
 ) -> Result<usize, TransferError> {
-    // Both sides lie in bounds, wherever packed bytes would lie.
+    // Both sides are in bounds, wherever packed bytes would be.
     let on = |committed, memory| OnDevice { committed, count: 1, memory, origin: 0, packed: memory, at: 0 };
     let range = Range::elements(1).bytes(..bytes);
     let (on_source, on_destination) = (on(from, source), on(to, destination));
@@ -213,7 +213,7 @@ pub fn copy(
     if bytes == 0 {
         return Ok(());
     }
-    // SAFETY: both ranges lie in their buffers, which are freed only when the device has done its work. Two that overlap
+    // SAFETY: both ranges are in their buffers, which are freed only when the device has done its work. Two that overlap
     // would leave bytes of either in a buffer that holds nothing but bytes.
     unsafe { copy::on_device(stream, destination.address() + at, source.address() + from, bytes as usize)? };
     Ok(())
@@ -234,7 +234,7 @@ pub fn copy_rows(
     within(from, from_first, reach(from_pitch))?;
     let destination = copy::Rows { address: to.address() + to_first, pitch: to_pitch };
     let source = copy::Rows { address: from.address() + from_first, pitch: from_pitch };
-    // SAFETY: all rows lie in their buffers, which are freed only when the device has done its work. Two that overlap would leave
+    // SAFETY: all rows are in their buffers, which are freed only when the device has done its work. Two that overlap would leave
     // bytes of either in a buffer that holds nothing but bytes.
     unsafe { copy::rows(stream, destination, source, bytes, rows)? };
     Ok(())
@@ -247,7 +247,7 @@ pub fn fill(stream: &Stream, buffer: &DeviceBuffer, range: std::ops::Range<u64>,
     if bytes == 0 {
         return Ok(());
     }
-    // SAFETY: the range lies in the buffer, which is freed only when the device has done its work.
+    // SAFETY: the range is in the buffer, which is freed only when the device has done its work.
     unsafe { copy::fill(stream, buffer.address() + range.start, value, bytes as usize) }
 }
 

@@ -37,7 +37,7 @@ impl DeviceClock {
     }
 
     /// Microseconds of what is enqueued on the stream, with the cache emptied or right after the same. The fills before it keep the
-    /// device busy while the host enqueues the rest, so that no time of the host lies between the events.
+    /// device busy while the host enqueues the rest, so that no time of the host is between the events.
     pub fn time<E: From<CudaError>>(&self, warm: bool, enqueue: impl Fn() -> Result<(), E>) -> Result<f64, E> {
         self.enqueue_flush()?;
         self.enqueue_flush()?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Where a command lies on the search path.
+/// Where a command is on the search path.
 pub fn find(command: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(command)).find(|file| file.is_file())

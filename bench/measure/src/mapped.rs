@@ -36,7 +36,7 @@ impl MappedMut {
             return Ok(MappedMut(None));
         }
         // SAFETY: the bytes are only copied, never interpreted, so writes of another process to the file do no harm; if it
-        // cuts the file short, this process ends with SIGBUS. Another map of the file lies at other addresses, so no
+        // cuts the file short, this process ends with SIGBUS. Another map of the file is at other addresses, so no
         // reference aliases this one.
         let map = unsafe { MmapMut::map_mut(file)? };
         Ok(MappedMut(Some(map)))

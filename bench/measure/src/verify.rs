@@ -11,14 +11,14 @@ pub struct Verifier<'a> {
     count: u64,
 }
 
-/// Where the elements of a transfer lie.
+/// Where the elements of a transfer are.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement {
     /// How many elements there are: fewer than asked for where those would take too large a buffer.
     pub count: u64,
     /// Length of the buffer.
     pub buffer: usize,
-    /// Where in it address 0 of the type lies.
+    /// Where in it address 0 of the type is.
     pub origin: usize,
 }
 
@@ -120,7 +120,7 @@ impl Verifier<'_> {
     }
 
     /// The pieces of all elements in packed order: where in the buffer, where in the packed bytes, how long. The
-    /// elements lie inside the buffer.
+    /// elements are inside the buffer.
     fn pieces(&self) -> impl Iterator<Item = (usize, usize, usize)> {
         let mut position = 0;
         (0..self.count)
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(of("hvector 400 1 2500000 double", 1, None), None);
         assert_eq!(of("hvector 2 1 3000000000 int", 1, None), None);
         assert_eq!(of("vector 1000000000000 1 0 int", 1, None), None);
-        // A buffer that is far larger than what lies in it.
+        // A buffer that is far larger than what is in it.
         assert_eq!(of("double", 8, Some(3_000_000_000)), Some((8, 64)));
     }
 

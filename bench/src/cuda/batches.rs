@@ -132,7 +132,7 @@ pub fn measure(arena: &Arena, rounds: usize) -> Result<Vec<Figure>, Failure> {
 /// What was measured, and microseconds with the cache emptied and not.
 type Samples = (&'static str, [Vec<f64>; 2]);
 
-/// A type, and where address 0 lies in the buffer.
+/// A type, and where address 0 is in the buffer.
 struct Item {
     datatype: Datatype,
     origin: i64,

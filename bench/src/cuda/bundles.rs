@@ -177,7 +177,7 @@ struct Comparison<'a> {
     direction: Direction,
     memory: DeviceBuffer,
     packed: DeviceBuffer,
-    /// Where address 0 of the type lies.
+    /// Where address 0 of the type is.
     origin: u64,
     /// Packed bytes.
     bytes: u64,

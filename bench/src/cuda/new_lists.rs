@@ -44,7 +44,7 @@ pub fn measure(rounds: usize) -> Result<Vec<Figure>, Failure> {
         let (mut memory, mut packed) = (DeviceBuffer::new(gpu.device(), pool)?, DeviceBuffer::new(gpu.device(), size)?);
         memory.write(0, &source)?;
         let pack = |committed: &Committed, packed: &DeviceBuffer| {
-            // SAFETY: the list lies in `memory`, and its blocks fill `packed`. The call returns when they are there.
+            // SAFETY: the list is in `memory`, and its blocks fill `packed`. The call returns when they are there.
             unsafe { committed.at(&memory, Range::elements(1)).pack(packed).run() }
                 .map_err(|error| Failure::Data(format!("{blocks} blocks of {bytes} bytes: {error}")))
         };

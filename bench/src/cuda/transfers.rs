@@ -49,7 +49,7 @@ enum Peer {
     Dtc,
     /// The driver's copy between the same kinds.
     Copy,
-    /// The same call with both sides on one device, where the packed bytes lie on another.
+    /// The same call with both sides on one device, where the packed bytes are on another.
     Local,
 }
 

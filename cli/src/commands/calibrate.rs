@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// Measures transfers between the memory of the host and of a GPU, and stores what ways are chosen by
 ///
-/// The figures lie in the store of compiled code, see dtc cache, and serve from the next start of a program on. Measure while
+/// The figures are in the store of compiled code, see dtc cache, and serve from the next start of a program on. Measure while
 /// nothing else runs. Without them, those of one machine serve for all.
 #[derive(clap::Args)]
 pub struct Arguments {

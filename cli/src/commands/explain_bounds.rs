@@ -86,7 +86,7 @@ mod tests {
             row("followed", "Open MPI 4.1: see docs/bounds.md"),
         ];
         assert_eq!(rows_of("hvector 2 1 5 int"), expected);
-        // The whole is marked; its copies lie elsewhere all the same.
+        // The whole is marked; its copies are elsewhere all the same.
         let inside = rows_of("resized 0 64 (contiguous 3 (hvector 2 1 5 int))");
         assert_eq!(inside[0].1, "0, 64, 64; 2 of 4 nodes differ");
         let both = rows_of("struct [1@0 int, 1@5 (struct [1@0 int, 1@4 char, 1@-1 char])]");

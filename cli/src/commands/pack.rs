@@ -30,7 +30,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let transfer = Transfer::prepare(arguments)?;
     let requested = transfer.elements.as_ref().map_or(Expected::Bytes, Expected::InMemory);
     let source = Source::open(&arguments.input, transfer.reach(arguments), requested)?;
-    // Asks for no bytes, to learn whether all lie inside the data before anything is written.
+    // Asks for no bytes, to learn whether all are inside the data before anything is written.
     let checked = transfer.committed.pack(
         Memory::at(source.bytes(), arguments.origin),
         Range::elements(transfer.count).fragment(arguments.offset, 0),

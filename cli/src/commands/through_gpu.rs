@@ -17,7 +17,7 @@ const ALIGNMENT: usize = 256;
 /// Elements and packed bytes on their way through the device.
 pub struct StagedFile<'a> {
     transfer: &'a Transfer,
-    /// Where in the data address 0 of the type lies.
+    /// Where in the data address 0 of the type is.
     origin: usize,
     /// The first packed byte of the call.
     offset: u64,
@@ -29,7 +29,7 @@ pub struct StagedFile<'a> {
     packed: Memory,
 }
 
-/// A piece of the packed bytes that lies in one group of elements.
+/// A piece of the packed bytes that is in one group of elements.
 #[derive(Clone, Copy)]
 struct Piece {
     /// The first element of the group.
@@ -39,7 +39,7 @@ struct Piece {
     /// The piece's first packed byte, counted from the group's.
     within: u64,
     bytes: u64,
-    /// Whether the next piece lies in another group.
+    /// Whether the next piece is in another group.
     last: bool,
 }
 
@@ -110,7 +110,7 @@ impl StagedFile<'_> {
         Ok(())
     }
 
-    /// Unpacks into the data. What lies between the elements' bytes comes along to the device and back.
+    /// Unpacks into the data. What is between the elements' bytes comes along to the device and back.
     pub fn unpack(&mut self, packed: &[u8], data: &mut [u8]) -> Result<(), Failure> {
         let mut progress = Progress::new(self.wanted);
         let (mut done, mut loaded) = (0, None);
@@ -145,14 +145,14 @@ impl StagedFile<'_> {
         Piece { element, count, within, bytes, last: bytes == left }
     }
 
-    /// The bytes of the data that a group spans. It was checked that all elements lie in the data.
+    /// The bytes of the data that a group spans. It was checked that all elements are in the data.
     fn range(&self, piece: &Piece) -> Range<usize> {
         let (low, high) = self.transfer.committed.span(piece.count).unwrap_or((0, 0));
         let address = self.address(piece);
         (address + low) as usize..(address + high) as usize
     }
 
-    /// Where in the data address 0 of the type lies for the first element of a group.
+    /// Where in the data address 0 of the type is for the first element of a group.
     fn address(&self, piece: &Piece) -> i128 {
         let extent = i128::from(self.transfer.committed.layout().extent());
         self.origin as i128 + i128::from(piece.element) * extent

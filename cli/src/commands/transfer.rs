@@ -39,7 +39,7 @@ pub struct Arguments {
     /// Elements of the type [default: the description's count]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u64>)]
     count: Option<u64>,
-    /// Where in the data, behind the header of a NumPy array, address 0 of the type lies
+    /// Where in the data, behind the header of a NumPy array, address 0 of the type is
     #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true, value_parser = number::<usize>)]
     pub origin: usize,
     /// The first packed byte to move
@@ -54,10 +54,10 @@ pub struct Arguments {
     /// Which code moves the bytes
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     backend: Backend,
-    /// With --backend cuda: where the elements lie, device:N, pinned, managed or pageable
+    /// With --backend cuda: where the elements are, device:N, pinned, managed or pageable
     #[arg(long, value_name = "KIND", default_value = "device:0", value_parser = buffer::parse_kind)]
     memory: MemoryKind,
-    /// With --backend cuda: where the packed bytes lie, device:N, pinned, managed or pageable
+    /// With --backend cuda: where the packed bytes are, device:N, pinned, managed or pageable
     #[arg(long, value_name = "KIND", default_value = "device:0", value_parser = buffer::parse_kind)]
     packed: MemoryKind,
 }
@@ -101,7 +101,7 @@ pub struct Transfer {
     pub count: u64,
     /// Packed bytes of all elements.
     pub total: u64,
-    /// Where elements and packed bytes lie on their way, if GPUs should move them.
+    /// Where elements and packed bytes are on their way, if GPUs should move them.
     pub kinds: Option<[MemoryKind; 2]>,
     /// What the elements of NumPy arrays must be, if there are arrays and --raw is not given.
     pub elements: Option<Elements>,
@@ -155,7 +155,7 @@ impl Transfer {
         Ok(Transfer { committed, count, total, kinds, elements })
     }
 
-    /// How many bytes of the data lie up to the end of the last element.
+    /// How many bytes of the data are up to the end of the last element.
     pub fn reach(&self, arguments: &Arguments) -> u64 {
         let end = self.committed.span(self.count).map_or(0, |(_, high)| high);
         u64::try_from((arguments.origin as i128 + end.max(0)).max(0)).unwrap_or(u64::MAX)

@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let mut destination = Destination::open(&arguments.output, elements.map_or(Expected::Bytes, Expected::InMemory))?;
     let (origin, count) = (arguments.origin, transfer.count);
     let failed = |error| refused(&arguments.output, error);
-    // Hands over no bytes, to learn whether all lie inside the data before anything is changed.
+    // Hands over no bytes, to learn whether all are inside the data before anything is changed.
     transfer
         .committed
         .unpack(

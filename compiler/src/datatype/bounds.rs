@@ -100,7 +100,7 @@ pub(crate) struct Union {
     parts: Displacements,
     /// The bounds of the children whose bounds are explicit.
     markers: Displacements,
-    /// Where children are placed, which must fit 64 bits even where their bytes lie far from their origin.
+    /// Where children are placed, which must fit 64 bits even where their bytes are far from their origin.
     origins: Displacements,
 }
 

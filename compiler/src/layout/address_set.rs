@@ -123,7 +123,7 @@ impl Layout {
 }
 
 impl AddressSet {
-    /// The set of `count` elements: where its lowest address lies, counted from element 0, the set, and its root; nothing for
+    /// The set of `count` elements: where its lowest address is, counted from element 0, the set, and its root; nothing for
     /// a layout without bytes. It is too complex, too, if its offsets leave 62 bits.
     pub(crate) fn of(layout: &Layout, count: u64) -> Result<Option<(i64, AddressSet, SetId)>, TooComplex> {
         if !layout.fits_62_bits(count) {

@@ -289,7 +289,7 @@ fn runs_value(runs: &[Run], size: u64, point: &Point) -> Residue {
     for run in runs.iter().rev() {
         let bytes = run.count * size;
         let RunValue { sum, step } = point.run(bytes);
-        // All bounds lie in the span of the list, which fits 63 bits. For the last run, `value` is still zero.
+        // All bounds are in the span of the list, which fits 63 bits. For the last run, `value` is still zero.
         let gap = next.wrapping_sub(run.offset).wrapping_sub(bytes as i64);
         value = (step * point.x.of(gap)).times_plus(value, sum);
         next = run.offset;

@@ -53,7 +53,7 @@ impl Layout {
             return Overlap::Element { packed: size, memory: own };
         }
         let span = self.true_ub().abs_diff(self.true_lb());
-        // Those that lie within the span of one.
+        // Those that are within the span of one.
         let reached = span.checked_div(self.extent().unsigned_abs()).unwrap_or(0).saturating_add(1);
         let count = count.unwrap_or(reached.clamp(2, MOST_ELEMENTS));
         if reached == 1 && self.extent() != 0 {

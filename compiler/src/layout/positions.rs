@@ -87,7 +87,7 @@ impl<'a> Positions<'a> {
         &self.starts[id.index()]
     }
 
-    /// Where a packed byte of one element lies: the piece that begins at its basic element, and the bytes of that element before it.
+    /// Where a packed byte of one element is: the piece that begins at its basic element, and the bytes of that element before it.
     fn piece_at(&self, position: u64) -> Option<(Piece, u64)> {
         let (edge, at, rest) = self.descend(position, |_| false, |_| {})?;
         let (first, count, kind) = match self.layout.node(edge.node) {

@@ -85,7 +85,7 @@ pub(super) fn find(length: usize, run: impl Fn(usize) -> Run) -> Option<Period> 
     if length < 2 || u32::try_from(length).is_err() {
         return None;
     }
-    // Measured runs lie within 64 bits, so the difference of two bounds wraps for huge gaps only, and then equally.
+    // Measured runs are within 64 bits, so the difference of two bounds wraps for huge gaps only, and then equally.
     let gap = |index: usize| {
         let before = run(index);
         run(index + 1).offset.wrapping_sub(before.offset).wrapping_sub(before.count as i64)

@@ -86,7 +86,7 @@ fn is_group(rewriter: &Rewriter, node: NodeId, runs: bool) -> bool {
     runs && measure.size >= SMALLEST_GROUP || measure.runs > 1
 }
 
-/// How many copies of a group a part is, how far apart, and where the first lies.
+/// How many copies of a group a part is, how far apart, and where the first is.
 fn copies_in(rewriter: &Rewriter, group: NodeId, part: &Edge) -> Option<(u64, i64, i64)> {
     match *rewriter.builder.node(part.node) {
         _ if part.node == group => Some((1, 0, part.offset)),
@@ -103,7 +103,7 @@ fn places(rewriter: &mut Rewriter, group: NodeId, parts: &[Edge]) -> Option<Vec<
     for part in parts {
         let (count, stride, first) = copies_in(rewriter, group, part)?;
         rewriter.take_copies(count)?;
-        // Copies of a stream lie within 64 bits, as its measure says.
+        // Copies of a stream are within 64 bits, as its measure says.
         places.extend((0..count as i64).map(|copy| first.wrapping_add(stride.wrapping_mul(copy))));
     }
     Some(places)

@@ -234,7 +234,7 @@ impl Rewriter {
     }
 }
 
-/// What lies at an edge that is itself displaced.
+/// What is at an edge that is itself displaced.
 pub(super) fn displaced(edge: Edge, offset: i64) -> Edge {
     Edge { offset: edge.offset + offset, ..edge }
 }

@@ -66,7 +66,7 @@ fn as_described(layout: &Layout) -> Plan {
     plan
 }
 
-/// The step of a node, and where it lies from the origin of the node.
+/// The step of a node, and where it is from the origin of the node.
 ///
 /// Offsets move outwards this way, so no loop has a displaced body.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 const LINE: u64 = 64;
 
 impl Plan {
-    /// Bytes of cache that moving one element takes, about: the lines that its blocks lie in, and the packed bytes.
+    /// Bytes of cache that moving one element takes, about: the lines that its blocks are in, and the packed bytes.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
@@ -60,7 +60,7 @@ fn strided(count: u64, stride: i64, body: u64) -> u64 {
     }
 }
 
-/// Lines of blocks at listed offsets, which lie between the least and the greatest of them.
+/// Lines of blocks at listed offsets, which are between the least and the greatest of them.
 fn listed(offsets: &Offsets, body: u64) -> u64 {
     let bounds = match offsets {
         Offsets::Narrow(list) => {

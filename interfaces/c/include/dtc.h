@@ -763,7 +763,7 @@ typedef struct dtc_matcher_port {
      */
     uint64_t memory;
     /**
-     * What lies there.
+     * What is there.
      */
     uint32_t numbers[6];
 } dtc_matcher_port;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Alignment in bytes that a [`StagingAllocator`] guarantees: a cache line, for vector stores of full lines.
 const STAGING_ALIGNMENT: usize = 64;
 
-/// Checks that a range lies within a buffer.
+/// Checks that a range is within a buffer.
 fn within(offset: usize, bytes: usize, length: usize) -> Result<(), CudaError> {
     match offset.checked_add(bytes) {
         Some(end) if end <= length => Ok(()),
@@ -204,7 +204,7 @@ impl DeviceBuffer {
     ///
     /// # Errors
     ///
-    /// The range does not lie within the buffer, or the copy fails.
+    /// The range is not within the buffer, or the copy fails.
     ///
     /// ```
     /// # use dtc_cuda::{Device, DeviceBuffer};
@@ -230,7 +230,7 @@ impl DeviceBuffer {
     ///
     /// # Errors
     ///
-    /// The range does not lie within the buffer, or the copy fails.
+    /// The range is not within the buffer, or the copy fails.
     ///
     /// ```
     /// # use dtc_cuda::{Device, DeviceBuffer};

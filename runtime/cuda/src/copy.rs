@@ -19,7 +19,7 @@ use super::stream::Stream;
 /// # use dtc_cuda::{Device, DeviceBuffer, Stream, copy};
 /// if let Ok(device) = Device::get(0) {
 ///     let (stream, buffer) = (Stream::new(&device)?, DeviceBuffer::new(&device, 16)?);
-///     // SAFETY: both halves lie in the buffer, and freeing it waits for the work of the device.
+///     // SAFETY: both halves are in the buffer, and freeing it waits for the work of the device.
 ///     unsafe { copy::on_device(&stream, buffer.address() + 8, buffer.address(), 8)? };
 /// }
 /// # Ok::<(), dtc_cuda::CudaError>(())

@@ -324,7 +324,7 @@ impl Device {
     /// Sets how many bytes the L2 cache fetches at a time, 32 to 128. It is a hint to the hardware and holds for
     /// **everything that the process runs on the device**. The engine never sets it.
     ///
-    /// With 32 bytes, an H200 packs short runs that lie far apart up to 1.6 times as fast (blocks of 8 in 64 bytes).
+    /// With 32 bytes, an H200 packs short runs that are far apart up to 1.6 times as fast (blocks of 8 in 64 bytes).
     /// Kernels that read neighbouring sectors one after another become slower.
     ///
     /// # Errors

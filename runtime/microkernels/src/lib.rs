@@ -2,7 +2,7 @@
 //!
 //! Compiled kernels inline pieces that are a few words long and call a microkernel for everything else; the generic tier consists
 //! of microkernels alone. A microkernel moves bytes between `memory`, where the datatype scatters them, and `packed`, where they
-//! lie side by side. Each shape exists in both directions: a *pack* reads `memory` and writes `packed`, an *unpack* does the
+//! are side by side. Each shape exists in both directions: a *pack* reads `memory` and writes `packed`, an *unpack* does the
 //! reverse.
 //!
 //! | type | shape |
@@ -41,7 +41,7 @@
 //! - writes no byte of `memory` outside the addressed blocks, not even its old value, and none of `packed` outside
 //!   `[packed, packed + total)`; inside that range a pack may write a byte more than once;
 //! - reads of `packed` only `[packed, packed + total)`;
-//! - reads of `memory` only bytes of the blocks, and bytes between two blocks of the same call that lie less than 4 KiB apart.
+//! - reads of `memory` only bytes of the blocks, and bytes between two blocks of the same call that are less than 4 KiB apart.
 //!   Wider gaps may be unmapped.
 //!
 //! No microkernel panics or allocates.

@@ -227,7 +227,7 @@ fn avx512_class<S: Shape>(bytes: u64) -> S::Function {
 }
 
 /// The classes with vectors of up to 64 bytes that overlap; shorter ones with masks where `MASKS`. Of 24 bytes, the store of a mask of 32 bytes
-/// often lies in two lines.
+/// often is in two lines.
 #[cfg(target_arch = "x86_64")]
 fn zen_class<S: Shape, const MASKS: bool>(bytes: u64) -> S::Function {
     use crate::block::masked::Masked;

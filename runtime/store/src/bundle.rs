@@ -48,7 +48,7 @@ const NAME: &str = "kernels.dtc";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bundle {
     bytes: Vec<u8>,
-    /// By ascending keys: where the entries lie in `bytes`.
+    /// By ascending keys: where the entries are in `bytes`.
     entries: Vec<(Key, Range<usize>)>,
 }
 

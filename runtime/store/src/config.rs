@@ -168,7 +168,7 @@ impl Config {
     }
 }
 
-/// The default lies in `/var/tmp`, which outlives a restart; `TMPDIR` may not outlive a job.
+/// The default is in `/var/tmp`, which outlives a restart; `TMPDIR` may not outlive a job.
 fn default_directory() -> PathBuf {
     let lasting = Path::new("/var/tmp");
     let temporary = || environment::path(c"TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));

@@ -112,7 +112,7 @@ impl RecordingFile {
         Ok(RecordingFile { path, written: AtomicU64::new(0) })
     }
 
-    /// Where it lies.
+    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }

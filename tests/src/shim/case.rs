@@ -234,7 +234,7 @@ impl Case {
         }
         let mut position = 0;
         for &(displacement, length) in &fragment.pieces {
-            // A piece lies in several ranges if others cover parts of it.
+            // A piece is in several ranges if others cover parts of it.
             let end = displacement + length as i64;
             let mut at = displacement;
             while at < end {

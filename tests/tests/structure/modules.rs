@@ -255,7 +255,7 @@ impl Crate {
         Found::Module
     }
 
-    /// Whether a module is another one, or lies inside of it.
+    /// Whether a module is another one, or is inside of it.
     fn is_within(&self, mut module: usize, outer: usize) -> bool {
         while module != outer && module != 0 {
             module = self.modules[module].parent;

@@ -181,7 +181,7 @@ pub struct Description {
     pub nodes: Vec<Node>,
     /// The type that is transferred.
     pub root: NodeId,
-    /// Where address 0 of the type lies in the buffer.
+    /// Where address 0 of the type is in the buffer.
     pub origin_bytes: Bytes,
     /// The line that says what exchange this is.
     pub story: String,

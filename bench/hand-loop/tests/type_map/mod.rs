@@ -203,7 +203,7 @@ fn tree_map(tree: &Value, document: &Value, named: &mut HashMap<String, TypeMap>
                         Some("cyclic") => 1,
                         _ => distribution.as_object().unwrap().values().next().unwrap().as_i64().unwrap(),
                     };
-                    // Index i lies in block i / k, and blocks are dealt out to the processes in turn.
+                    // Index i is in block i / k, and blocks are dealt out to the processes in turn.
                     (0..size).filter(|index| index / block % along == coordinates[dimension]).collect()
                 })
                 .collect();

@@ -15,7 +15,7 @@ pub struct Case {
     pub datatype: Datatype,
     /// Elements of a transfer.
     pub count: u64,
-    /// Where address 0 lies when packing.
+    /// Where address 0 is when packing.
     pub pack_origin: u64,
     /// The same when unpacking.
     pub unpack_origin: u64,

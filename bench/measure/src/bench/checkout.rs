@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// Where `cargo xtask install` puts what a checkout has, below the prefix.
 const SHARED: &str = "share/dtc";
 
-/// A file or folder of the checkout that the working directory or the executable lies in, or of the installation of the executable.
+/// A file or folder of the checkout that the working directory or the executable is in, or of the installation of the executable.
 pub fn checkout_file(name: &str) -> Option<PathBuf> {
     let executable = std::env::current_exe().ok();
     let starts = [std::env::current_dir().ok(), executable.clone()];

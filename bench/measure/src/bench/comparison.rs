@@ -7,7 +7,7 @@ use crate::timing::{least, median};
 pub struct Settings {
     /// Interleaved rounds of each start.
     pub rounds: usize,
-    /// How often buffers are allocated and MPIs started anew, so that no figure hangs on where they happened to lie.
+    /// How often buffers are allocated and MPIs started anew, so that no figure hangs on where they happened to be.
     pub starts: usize,
     /// The least nanoseconds of a sample.
     pub least: f64,

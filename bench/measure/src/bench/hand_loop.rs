@@ -33,7 +33,7 @@ struct Shape {
 pub struct Transfer<'a> {
     /// The buffer.
     pub memory: &'a mut [u8],
-    /// Where in it address 0 of the type lies.
+    /// Where in it address 0 of the type is.
     pub origin: usize,
     /// Elements.
     pub count: u64,

@@ -46,7 +46,7 @@ pub struct Arguments {
     /// The script that builds peers [default: bench/peers of the checkout, or the one in this program]
     #[arg(long, value_name = "PATH")]
     pub peers_script: Option<PathBuf>,
-    /// Where the data lies
+    /// Where the data is
     #[arg(long, value_enum, default_value_t = Backend::Cpu)]
     pub backend: Backend,
     /// Interleaved rounds [default: 5, with --backend cuda 9]
@@ -60,7 +60,7 @@ pub struct Arguments {
     pub markdown: bool,
 }
 
-/// Where the data of a measurement lies.
+/// Where the data of a measurement is.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Backend {
     /// In the memory of the host

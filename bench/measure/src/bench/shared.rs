@@ -1,4 +1,4 @@
-//! Buffers that several processes share, so that what is measured of each does not depend on where its pages lie.
+//! Buffers that several processes share, so that what is measured of each does not depend on where its pages are.
 //!
 //! Which physical pages a buffer gets decides up to 30 % of the time where one word of each page is moved.
 

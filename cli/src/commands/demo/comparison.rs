@@ -54,7 +54,7 @@ pub struct Comparison<'a> {
     pub tiers: &'a [(&'a str, Committed)],
     /// The others.
     pub peers: DemoPeers,
-    /// Where the elements lie.
+    /// Where the elements are.
     pub placement: Placement,
     /// Memory and packed bytes.
     pub buffers: Buffers,

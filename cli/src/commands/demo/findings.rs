@@ -26,7 +26,7 @@ pub struct Report {
     pub remark: Option<String>,
     /// Packed, restored and untouched bytes that were compared with the reference walker's.
     pub checked: [u64; 3],
-    /// Where the data lies, if not in the memory of the host.
+    /// Where the data is, if not in the memory of the host.
     pub device: Option<String>,
     /// Bytes that a call moves.
     pub total: u64,

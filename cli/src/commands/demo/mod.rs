@@ -31,7 +31,7 @@ pub struct Arguments {
     /// A type description; without one, the transpose of a 2-D FFT, of DDTBench
     #[arg(value_name = "TYPE.json")]
     file: Option<PathBuf>,
-    /// Where the data lies
+    /// Where the data is
     #[arg(long, value_enum, default_value_t = DemoBackend::Auto)]
     backend: DemoBackend,
     /// Shows layouts, passes, plan and times, too

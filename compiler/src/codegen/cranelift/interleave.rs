@@ -93,7 +93,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Where a vector lies, on the side of memory or of packed bytes.
+    /// Where a vector is, on the side of memory or of packed bytes.
     fn side(&mut self, place: Place, memory: bool) -> (Value, i32) {
         let place = self.near(place, VECTOR);
         let (base, at) = if memory { (place.memory, place.offset) } else { (place.packed, place.position) };

@@ -26,7 +26,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// Whether a word at a run of `count` bytes lies in pages with runs: between two bytes of runs that are no more than a page apart, each page
+/// Whether a word at a run of `count` bytes is in pages with runs: between two bytes of runs that are no more than a page apart, each page
 /// has one of them.
 fn is_mapped(table: &RunTable, offset: i64, count: u64, word: u64) -> bool {
     let (behind, last) = (offset.saturating_add(count as i64), offset.saturating_add(word as i64 - 1));

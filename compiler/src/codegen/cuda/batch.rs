@@ -1,7 +1,7 @@
 //! Kernels that pack and unpack many types in one launch.
 //!
 //! A batch is a list of items, and every block of the grid belongs to one of them. The compiled kernel holds a function for
-//! every kind of item, which is a layout wherever it begins, and a variant; the generic one interprets programs that lie in
+//! every kind of item, which is a layout wherever it begins, and a variant; the generic one interprets programs that are in
 //! the memory of the device.
 
 use super::kernel::{Kernels, POOL, Program, header};
@@ -33,7 +33,7 @@ pub struct Item {
     pub low: i64,
     /// One past the highest.
     pub high: i64,
-    /// The address of element 0; for a compiled kernel, of where its root lies.
+    /// The address of element 0; for a compiled kernel, of where its root is.
     pub memory: u64,
     /// The address of packed byte `first`.
     pub packed: u64,
@@ -52,7 +52,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// The item as it lies in the memory of a device.
+    /// The item as it is in the memory of a device.
     ///
     /// ```
     /// use dtc_compiler::codegen::cuda::Item;
@@ -79,7 +79,7 @@ pub struct Batch {
     pub count: u32,
     /// How many blocks they have together.
     pub blocks: u32,
-    /// Where the items lie if there are more than [`BATCH_INLINE`], and behind them the item of every block, as 32-bit
+    /// Where the items are if there are more than [`BATCH_INLINE`], and behind them the item of every block, as 32-bit
     /// numbers.
     pub items: u64,
     /// The items, if there are no more.
@@ -163,7 +163,7 @@ pub(super) fn entry(name: &str, kinds: &[String]) -> Result<String, TemplateErro
 }
 
 impl GpuPlan {
-    /// The plan of the same bytes, counted from where the root lies.
+    /// The plan of the same bytes, counted from where the root is.
     fn without_origin(&self) -> GpuPlan {
         GpuPlan::regular(self.layout().without_origin())
     }

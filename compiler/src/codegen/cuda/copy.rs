@@ -31,9 +31,9 @@ pub struct CopyTarget {
     pub high: i64,
     /// The first packed byte of the target.
     pub first: u64,
-    /// Where the lists of its type lie. Only read by the generic kernel: compiled ones have all lists in one place.
+    /// Where the lists of its type are. Only read by the generic kernel: compiled ones have all lists in one place.
     pub tables: u64,
-    /// Where the programs of the types of source and target lie, for the generic kernel.
+    /// Where the programs of the types of source and target are, for the generic kernel.
     pub programs: [u64; 2],
 }
 

@@ -1,4 +1,4 @@
-//! The generic kernels for records whose fields lie in arrays of their own, and what they read beside an interpreter's program.
+//! The generic kernels for records whose fields are in arrays of their own, and what they read beside an interpreter's program.
 
 use super::division::half;
 use super::tables::append;

@@ -1,7 +1,7 @@
 //! The generic kernels.
 //!
 //! They serve every layout, direction and alignment, from the same templates as the compiled kernels; where a packed byte
-//! lies is interpreted from a table of nodes. A program without lists and with few nodes travels in the parameters of the
+//! is, is interpreted from a table of nodes. A program without lists and with few nodes travels in the parameters of the
 //! launch, so that a type can be used on a device before anything was allocated for it.
 
 use super::accumulate;

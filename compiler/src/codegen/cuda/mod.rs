@@ -1,7 +1,7 @@
 //! CUDA C++ for the kernels of a [`GpuPlan`].
 //!
 //! The text is self-contained: no header, no file. A template of the crate `dtc-templates` says how bytes are moved;
-//! `place.rs` writes one device function for every node of the layout, which tells where a packed word lies in memory, with
+//! `place.rs` writes one device function for every node of the layout, which tells where a packed word is in memory, with
 //! all counts, strides and offsets as constants; `tables.rs` holds what is too long to be constants. A shared node is one
 //! function, so code grows with the DAG and not with the paths through it.
 

@@ -1,4 +1,4 @@
-//! Device functions that tell where packed units lie in memory, one for every node of a layout.
+//! Device functions that tell where packed units are in memory, one for every node of a layout.
 
 use super::tables::{self, ListName, Tables};
 use crate::layout::{Edge, Layout, Node, NodeId};
@@ -26,7 +26,7 @@ struct Terms {
     prefix: &'static str,
     /// The stream at whose copies they stop.
     stop: Option<NodeId>,
-    /// Whether long lists of offsets leave the cache to what lies there.
+    /// Whether long lists of offsets leave the cache to what is there.
     once: bool,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// `place(tables, at)`, or `place(tables, at, left, start)`: where unit `at` of all elements lies.
+    /// `place(tables, at)`, or `place(tables, at, left, start)`: where unit `at` of all elements is.
     pub(super) fn elements(&mut self, unit: u64, run: bool) {
         let once = self.plan.disordered();
         self.whole("place", Terms { unit, run, prefix: "node", stop: None, once });
@@ -89,7 +89,7 @@ impl<'a> Places<'a> {
         self.function("place", "a word of a column", terms.parameters(), &body);
     }
 
-    /// `name(tables, at)`: where word `at` in the order of memory lies in a layout of the same pieces, whose nodes have lists of their own.
+    /// `name(tables, at)`: where word `at` in the order of memory is in a layout of the same pieces, whose nodes have lists of their own.
     fn in_order(&mut self, name: &'static str, layout: Layout, word: u64) {
         self.tables.next_type();
         let plan = GpuPlan::regular(layout);
@@ -119,7 +119,7 @@ impl<'a> Places<'a> {
         );
     }
 
-    /// An expression for where unit `at` of a child lies.
+    /// An expression for where unit `at` of a child is.
     fn at(&self, child: Edge, at: &str, terms: Terms) -> String {
         let run = if terms.run { ", left, start" } else { "" };
         let call = format!("{}_{}(tables, {at}{run})", terms.prefix, child.node.index());

@@ -15,7 +15,7 @@ pub(super) const INLINE_NODES: usize = 22;
 /// Bytes of a node.
 const NODE: usize = 48;
 
-/// Packed bytes of an element that has no end: more than a call can name, so that every position lies in the first element.
+/// Packed bytes of an element that has no end: more than a call can name, so that every position is in the first element.
 const ENDLESS: u64 = 1 << 63;
 
 /// Bytes before the nodes of a program.
@@ -129,7 +129,7 @@ pub struct InterpreterProgram {
     columns: Option<Box<[[u64; interpreted_columns::NUMBERS]; 2]>>,
     /// Its tiles, and whether unpacks bring lines of memory to the cache.
     tiles: Option<(Tiles, bool)>,
-    /// Its records whose fields lie in arrays of their own, and where the tables have these.
+    /// Its records whose fields are in arrays of their own, and where the tables have these.
     fields: Option<(Fields, u64)>,
     /// Its groups of runs.
     groups: Option<InterpretedGroups>,

@@ -42,7 +42,7 @@ impl Tables {
         self.bytes
     }
 
-    /// Where a list of signed numbers lies, and whether its entries have 64 bits: 32 if all fit.
+    /// Where a list of signed numbers is, and whether its entries have 64 bits: 32 if all fit.
     pub(super) fn signed(
         &mut self,
         name: ListName,
@@ -88,7 +88,7 @@ impl Tables {
         (at, wide)
     }
 
-    /// Where a list of a family lies.
+    /// Where a list of a family is.
     pub(super) fn of_family(&mut self, name: ListName, list: &KernelList) -> u64 {
         let (at, _) = self.list(name, |bytes| {
             match list {
@@ -106,7 +106,7 @@ impl Tables {
     }
 
     /// A rank table: for every group of 32 words a mask of the words at which runs begin, and how many runs began before
-    /// the group, less one. The run of a word takes one look-up, wherever it lies.
+    /// the group, less one. The run of a word takes one look-up, wherever it is.
     pub(super) fn rank(&mut self, name: ListName, starts: &[u64]) -> u64 {
         let (at, _) = self.list(name, |bytes| {
             let [runs @ .., end] = starts else { return false };

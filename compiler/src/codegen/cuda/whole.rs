@@ -25,7 +25,7 @@ pub struct WholeEntry {
     pub kernel: WholeKernel,
 }
 
-/// Writes the kernels of a layout that serve whole elements, wherever they lie. Nothing for layouts that have none: contiguous
+/// Writes the kernels of a layout that serve whole elements, wherever they are. Nothing for layouts that have none: contiguous
 /// and too large ones.
 ///
 /// `alignment`: what addresses are multiples of where they are not those of allocations, a power of two: that of the basic elements.

@@ -5,11 +5,11 @@ use super::function::{Count, Function, Lanes};
 use crate::plan::Direction;
 use crate::plan::strategy::{RowsMethod, closed_rows};
 
-/// Rows that lie in one vector of packed bytes, in words that all their offsets and lengths are multiples of.
+/// Rows that are in one vector of packed bytes, in words that all their offsets and lengths are multiples of.
 struct VectorGroup {
     lanes: Lanes,
     rows: u64,
-    /// Vectors of memory that the rows lie in.
+    /// Vectors of memory that the rows are in.
     vectors: u64,
     /// Words of a row, and from one row to the next.
     in_row: u64,

@@ -1,4 +1,4 @@
-//! The address function: where a packed byte lies in memory.
+//! The address function: where a packed byte is in memory.
 
 use super::outline::{Body, NodePart, NodeShape, Outline};
 use super::tables::ArrayNames;
@@ -25,12 +25,12 @@ impl Address<'_> {
         format!("{}place_in_part_{number}", self.name)
     }
 
-    /// Statements that return where byte `at` of a node lies, when the first byte of the node is at an offset.
+    /// Statements that return where byte `at` of a node is, when the first byte of the node is at an offset.
     pub(super) fn node(&self, id: NodeId, offset: i64, text: &mut Text) {
         self.from(id, At { offset, declared: false }, text);
     }
 
-    /// Statements that return where byte `at` of all elements lies.
+    /// Statements that return where byte `at` of all elements is.
     pub(super) fn elements(&self, text: &mut Text) {
         let (layout, root) = (self.outline.layout(), self.outline.root());
         let (size, extent) = (layout.size(), layout.extent());

@@ -1,11 +1,11 @@
-//! The opposite of the address function: which packed byte lies at a place, for types that are loops around one another.
+//! The opposite of the address function: which packed byte is at a place, for types that are loops around one another.
 
 use super::outline::{NodeShape, Outline};
 use super::text::Text;
 
 /// Loops from the outside in, the first of them over elements.
 pub(super) struct LoopNest {
-    /// Where the first byte lies, from the address of the type; not negative.
+    /// Where the first byte is, from the address of the type; not negative.
     origin: i64,
     /// Bytes of memory and packed bytes from one iteration to the next.
     loops: Vec<(i64, u64)>,

@@ -38,7 +38,7 @@ impl Copies {
     }
 }
 
-/// Some copies of what lies below, and bytes from one to the next.
+/// Some copies of what is below, and bytes from one to the next.
 #[derive(Clone, Copy)]
 struct CopyLevel {
     count: u64,

@@ -9,7 +9,7 @@ pub(crate) enum Units {
     Filled,
     /// Those that it touches.
     Touched,
-    /// Those that lie inside the call, at least one: bytes at both ends are moved beside them.
+    /// Those that are inside the call, at least one: bytes at both ends are moved beside them.
     Inside,
     /// Those that it touches, counted from address 0 of the packed bytes.
     Addressed,

@@ -27,7 +27,7 @@ const GATHERED_ROWS: RangeInclusive<u64> = 64..=1 << 14;
 /// Shortest stride of rows that are gathered or scattered, in bytes. Several rows of a line are faster word by word, by up to 1.9 times.
 const GATHERED_STRIDE: u64 = 128;
 
-/// Longest stride, in bytes, at which one masked store is faster than two words, which lie in two lines less often: rows of 40 bytes 0.5
+/// Longest stride, in bytes, at which one masked store is faster than two words, which are in two lines less often: rows of 40 bytes 0.5
 /// to 4 KiB apart took 0.65 to 0.75 of the time by masks, 16 KiB apart 0.94, and 40 KiB apart 1.48.
 const MASKED_STRIDE: u64 = 16 << 10;
 
@@ -40,7 +40,7 @@ const NEAR: u64 = 1 << 20;
 const NEAR_DENSE: u64 = 16 << 20;
 
 /// Lengths of rows, in bytes, that are moved by vectors of 32 bytes where they begin anywhere in a line: 256 and 1,024 bytes took 0.68 to
-/// 0.78 of the time of vectors of 64 bytes, since each of those lies in two lines.
+/// 0.78 of the time of vectors of 64 bytes, since each of those is in two lines.
 const HALVED: RangeInclusive<u64> = 256..=CLOSED_LOOP_BYTES;
 
 /// Bytes of a cache line.

@@ -57,7 +57,7 @@ pub use straight::Straight;
 use super::{Direction, Offsets, Plan, Step, StepId};
 use std::fmt;
 
-/// Footprint of a plan, in bytes, from which its lists lie beyond the first-level cache, and their unpacks prefetch.
+/// Footprint of a plan, in bytes, from which its lists are beyond the first-level cache, and their unpacks prefetch.
 const FIRST_LEVEL: u64 = 40 << 10;
 
 /// Most blocks of a list that are gathered. Longer lists were not measured.
@@ -193,7 +193,7 @@ impl<'a> Strategy<'a> {
         self.non_temporal
     }
 
-    /// Whether unpacks of lists prefetch: they lie beyond the first-level cache, and the processor gains by it.
+    /// Whether unpacks of lists prefetch: they are beyond the first-level cache, and the processor gains by it.
     pub fn prefetches_lists(&self) -> bool {
         self.far && self.level.prefetches()
     }

@@ -133,7 +133,7 @@ const FAR_ROWS: usize = 512;
 /// Rows prefetched ahead of the current one.
 const AHEAD: usize = 16;
 
-/// Longest row that is prefetched by one line. Longer ones often lie in two.
+/// Longest row that is prefetched by one line. Longer ones often are in two.
 const FAR_BYTES: usize = 16;
 
 /// Shortest stride, in bytes, that the hardware does not follow by itself: prefetches of closer rows cost 20 %.
@@ -376,7 +376,7 @@ fn prefetch(level: Level, direction: Direction, nest: &Nest) -> Prefetch {
     }
 }
 
-/// Whether rows at a stride, in bytes, are not close together and lie in more pages than the TLB reaches.
+/// Whether rows at a stride, in bytes, are not close together and are in more pages than the TLB reaches.
 #[inline(always)]
 fn is_beyond_tlb(rows: usize, stride: usize) -> bool {
     stride > CLOSE_STRIDE && rows.saturating_mul(stride.min(PAGE)) > TLB_PAGES * PAGE

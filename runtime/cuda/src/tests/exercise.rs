@@ -75,7 +75,7 @@ pub(super) fn copies(device: &Device) -> bool {
     let source: Vec<u8> = (0..24).collect();
     let mut read = [0; 24];
     let (one, two) = (first.address(), second.address());
-    // SAFETY: all ranges lie within live buffers, which nothing else uses before the stream is synchronised.
+    // SAFETY: all ranges are within live buffers, which nothing else uses before the stream is synchronised.
     unsafe {
         copy::between(&stream, one, source.as_ptr().addr() as u64, 24).unwrap();
         copy::on_device(&stream, two, one + 12, 12).unwrap();
@@ -153,7 +153,7 @@ pub(super) fn graphs(device: &Device, image: &[u8]) {
     stream.begin_capture(CaptureMode::Global).unwrap();
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active));
     launch(&function, &stream, buffer.address() + 4, buffer.address(), 4).unwrap();
-    // SAFETY: the range lies within the buffer, which outlives the graph.
+    // SAFETY: the range is within the buffer, which outlives the graph.
     unsafe { copy::fill(&stream, buffer.address(), b'.', 2).unwrap() };
     assert_eq!(keep_in_graph(&device.scope().unwrap(), &stream, &table), Ok(true));
     // Calls that a capture forbids work beside it, in this thread and in others.

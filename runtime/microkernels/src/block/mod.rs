@@ -163,7 +163,7 @@ pub(crate) unsafe fn transfer<B: Block, const PACK: bool>(block: B, memory: *mut
     unsafe { if PACK { block.copy(packed, memory) } else { block.copy(memory, packed) } }
 }
 
-/// Keeps the compiler from reordering stores. It tends to reverse them, and stores that each lie in two lines then take 5 % longer.
+/// Keeps the compiler from reordering stores. It tends to reverse them, and stores that each are in two lines then take 5 % longer.
 #[inline(always)]
 pub(crate) fn in_order() {
     compiler_fence(Ordering::Release);
@@ -343,7 +343,7 @@ impl<const V: usize> Block for Pair<V> {
     #[inline(always)]
     unsafe fn copy(self, destination: *mut u8, source: *const u8) {
         let last = self.0 - V;
-        // SAFETY: V <= bytes <= 2 * V, so both moves lie within the block.
+        // SAFETY: V <= bytes <= 2 * V, so both moves are within the block.
         unsafe {
             copy_nonoverlapping(source, destination, V);
             copy_nonoverlapping(source.add(last), destination.add(last), V);
@@ -361,7 +361,7 @@ impl<const V: usize> Block for Quad<V> {
     #[inline(always)]
     unsafe fn copy(self, destination: *mut u8, source: *const u8) {
         let half = self.0 - 2 * V;
-        // SAFETY: 2 * V <= bytes <= 4 * V, so all moves lie within the block.
+        // SAFETY: 2 * V <= bytes <= 4 * V, so all moves are within the block.
         unsafe {
             copy_nonoverlapping(source, destination, V);
             copy_nonoverlapping(source.add(V), destination.add(V), V);

@@ -16,7 +16,7 @@ impl<const V: usize, const K: usize, const T: usize> Block for Overlapped<V, K, 
         macro_rules! ending_in {
             ($vector:ty) => {{
                 let last = self.0 - size_of::<$vector>();
-                // SAFETY: the whole vectors and the last one lie within the block, since K * V and T are at most its length. The
+                // SAFETY: the whole vectors and the last one are within the block, since K * V and T are at most its length. The
                 // last is loaded first, as all loads of a block are.
                 unsafe {
                     let tail = source.add(last).cast::<$vector>().read_unaligned();
@@ -45,7 +45,7 @@ impl Block for OverlappedLines {
     #[inline(always)]
     unsafe fn copy(self, destination: *mut u8, source: *const u8) {
         let misaligned = destination as usize % 64;
-        // SAFETY: 64 <= bytes, so that the first and the last vector lie within the block; lines are moved while they do.
+        // SAFETY: 64 <= bytes, so that the first and the last vector are within the block; lines are moved while they do.
         unsafe {
             let mut at = 0;
             if misaligned != 0 {

@@ -54,7 +54,7 @@ mod avx512 {
         // A non-temporal store of a whole line spares the read of that line.
         let head = destination.align_offset(LINE).min(bytes);
         let whole = (bytes - head) / BLOCK * BLOCK;
-        // SAFETY: head, whole blocks and the rest lie in both ranges, one behind the other; stores are to whole lines.
+        // SAFETY: head, whole blocks and the rest are in both ranges, one behind the other; stores are to whole lines.
         unsafe {
             destination.copy_from_nonoverlapping(source, head);
             let mut at = head;

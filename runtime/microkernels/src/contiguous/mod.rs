@@ -98,7 +98,7 @@ mod avx512 {
         bytes: usize,
     ) {
         let (mut values, last) = ([_mm512_setzero_si512(); N], bytes - TAIL);
-        // SAFETY: every vector lies inside the block.
+        // SAFETY: every vector is inside the block.
         unsafe {
             for (place, value) in values.iter_mut().enumerate() {
                 *value = _mm512_loadu_si512(source.add(place * VECTOR).cast());

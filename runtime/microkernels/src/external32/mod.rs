@@ -61,7 +61,7 @@ unsafe fn avx512<const TO: bool>(conversion: Conversion, from: *const u8, to: *m
 
 #[inline(always)]
 unsafe fn convert<const TO: bool>(conversion: Conversion, from: *const u8, to: *mut u8, blocks: Blocks) -> bool {
-    // SAFETY: the arrays have the sizes of the conversion on both sides, so every block lies in what `ConvertFn`'s contract makes
+    // SAFETY: the arrays have the sizes of the conversion on both sides, so every block is in what `ConvertFn`'s contract makes
     // readable at `from` and writable at `to`.
     unsafe {
         match (conversion, TO) {
@@ -130,7 +130,7 @@ unsafe fn each<const FROM: usize, const TO: usize>(
     let mut all = true;
     for block in 0..blocks.count {
         // SAFETY: `block` and `at` count the values of `blocks`, which `ConvertFn`'s contract makes readable at `from` and
-        // writable at `to`. Arrays of bytes lie at any address.
+        // writable at `to`. Arrays of bytes are at any address.
         unsafe {
             let from = from.add(block * blocks.from_stride).cast::<[u8; FROM]>();
             let to = to.add(block * blocks.to_stride).cast::<[u8; TO]>();

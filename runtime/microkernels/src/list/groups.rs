@@ -52,7 +52,7 @@ pub(crate) unsafe fn groups<const PACK: bool>(memory: *mut u8, packed: *mut u8, 
 /// Bytes of memory and packed bytes that are moved before the next word: half of a small first-level cache.
 const STRIP: usize = 16 << 10;
 
-/// Most listed groups that are moved before the next word. Each lies in one or two lines at least: 8 KiB, beside its packed bytes.
+/// Most listed groups that are moved before the next word. Each is in one or two lines at least: 8 KiB, beside its packed bytes.
 const LISTED_STRIP: usize = 64;
 
 /// Fewest groups that are moved word by word. Of fewer, each is moved whole: a loop over as few costs more than its moves.
@@ -118,7 +118,7 @@ unsafe fn placed<P: Placed, const PACK: bool>(
         let mut words = group.words().as_ptr();
         macro_rules! of_widths {
             ($($class:literal: $width:literal),*) => {$(
-                // SAFETY: the groups of the strip are among the `count` groups. The counts of a group are those of its words, which lie
+                // SAFETY: the groups of the strip are among the `count` groups. The counts of a group are those of its words, which are
                 // inside its pieces: these are mapped at the place of each group and at its packed bytes (contract of `groups`).
                 words = unsafe { strip.words::<$width, PACK>(words, group.counts()[$class]) };
             )*};
@@ -140,7 +140,7 @@ unsafe fn one<const PACK: bool>(memory: *mut u8, packed: *mut u8, group: &WordGr
     macro_rules! of_widths {
         ($($class:literal: $width:literal),*) => {$(
             for _ in 0..group.counts()[$class] {
-                // SAFETY: the counts of a group are those of its words, which lie inside its pieces (contract of this function).
+                // SAFETY: the counts of a group are those of its words, which are inside its pieces (contract of this function).
                 unsafe {
                     let Word { memory: offset, packed: position } = *words;
                     let memory = memory.wrapping_offset(offset as isize);

@@ -52,7 +52,7 @@ unsafe fn vectors<const W: usize>(
 ) {
     for _ in 0..rows {
         // SAFETY: a row is longer than half of `W`, so that the vector ends before the next row does, in memory and among the packed
-        // bytes. That row is readable and writable; in memory less than 64 bytes lie between, so that every page that is read has a
+        // bytes. That row is readable and writable; in memory less than 64 bytes are between, so that every page that is read has a
         // byte of a row.
         unsafe {
             copy_nonoverlapping(memory, packed, W);

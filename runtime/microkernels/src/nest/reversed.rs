@@ -1,4 +1,4 @@
-//! Rows that lie in memory in reverse, each right before the one packed before it: vectors reversed in registers.
+//! Rows that are in memory in reverse, each right before the one packed before it: vectors reversed in registers.
 
 use core::arch::x86_64::{
     __m512i, _mm256_loadu_si256, _mm256_permute4x64_epi64, _mm256_permutevar8x32_epi32, _mm256_setr_epi8,
@@ -17,7 +17,7 @@ const VECTOR: usize = 32;
 ///
 /// # Safety
 ///
-/// The contract of [`PlanesFn`](crate::PlanesFn), on a CPU with AVX2; the rows of a plane fill a vector, and each lies right before
+/// The contract of [`PlanesFn`](crate::PlanesFn), on a CPU with AVX2; the rows of a plane fill a vector, and each is right before
 /// the one packed before it.
 #[target_feature(enable = "avx2")]
 #[inline]

@@ -117,7 +117,7 @@ unsafe fn strip<B: Block, const PACK: bool>(
             let memory = memory
                 .wrapping_offset(outer_stride.wrapping_mul(column as isize))
                 .wrapping_offset(inner_stride.wrapping_mul(first as isize));
-            // SAFETY: `column` and the rows from `first` on lie in the two ranges, and the contract of `TileFn` holds for each element
+            // SAFETY: `column` and the rows from `first` on are in the two ranges, and the contract of `TileFn` holds for each element
             // there (contract of `strip`).
             unsafe {
                 let packed = packed.add(column * pitch + first * bytes);

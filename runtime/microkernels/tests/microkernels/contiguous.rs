@@ -13,7 +13,7 @@ fn every_length_is_copied_and_nothing_else() {
                 let mut wanted = vec![0x5a; 20_000];
                 let mut found = wanted.clone();
                 wanted[to..to + length].copy_from_slice(&source[from..from + length]);
-                // SAFETY: both blocks lie in their buffers.
+                // SAFETY: both blocks are in their buffers.
                 unsafe { copy(found.as_mut_ptr().add(to), source.as_ptr().add(from), length) };
                 assert!(found == wanted, "{level:?}, {length} bytes, {to} from {from}");
             }
@@ -29,7 +29,7 @@ fn every_alignment_and_length_is_copied_and_nothing_else() {
         for (to, from) in [(0, 0), (1, 0), (0, 1), (63, 5), (7, 64), (33, 31)] {
             for length in [0, 1, 63, 64, 65, 255, 256, 257, 319, 1000, 4096, 5555] {
                 let mut found = vec![0x5a; 6000];
-                // SAFETY: both ranges lie in their buffers.
+                // SAFETY: both ranges are in their buffers.
                 unsafe { copy(found.as_mut_ptr().add(to), source.as_ptr().add(from), length) };
                 let mut wanted = vec![0x5a; 6000];
                 wanted[to..to + length].copy_from_slice(&source[from..from + length]);

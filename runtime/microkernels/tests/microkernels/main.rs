@@ -522,7 +522,7 @@ fn runs_of_every_size() {
     }
 }
 
-/// Rows that lie 8 KiB and more apart, against borders of pages, with every page protected that holds no row.
+/// Rows that are 8 KiB and more apart, against borders of pages, with every page protected that holds no row.
 #[test]
 fn gaps_may_be_unmapped() {
     const ROWS: usize = 17;

@@ -252,7 +252,7 @@ fn persistent(on: &OnTier, captures: bool) -> Outcome {
         let (memory, host) = random_buffer(&on.gpu, 2 * span[0].max(span[1]), 10)?;
         let stride = sizes[0].max(sizes[1]).next_multiple_of(16) + ROOM;
         let mut packed = poisoned_buffer(&on.gpu, items * stride)?;
-        // How far the elements of an item, and its packed bytes, lie behind where they lay at first.
+        // How far the elements of an item, and its packed bytes, are behind where they lay at first.
         let mut places = vec![(0usize, 0usize); items];
         let (elements, bytes) = (memory.address() as usize, packed.address() as usize);
         let addresses = |item: usize, (from, to): (usize, usize)| {

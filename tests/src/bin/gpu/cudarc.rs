@@ -104,7 +104,7 @@ fn views(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// A graph packs what lies there at each launch. Events of other streams have no place in a capture, so cudarc tracks none.
+/// A graph packs what is there at each launch. Events of other streams have no place in a capture, so cudarc tracks none.
 fn captured(on: &OnTier) -> Outcome {
     let (committed, number) = committed(on)?;
     let stream = stream()?;

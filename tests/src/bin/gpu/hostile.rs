@@ -55,7 +55,7 @@ fn packed(on: &OnTier) -> Outcome {
             let element = memory.address().wrapping_sub(*low as u64) as *const u8;
             let element = Endpoint::of_kind(MemoryKind::Device(on.gpu.device().info().ordinal), element);
             let range = Range::elements(1).bytes(first..last);
-            // SAFETY: all bytes of the range lie inside of `memory`, from its first byte on; `target` has room for them.
+            // SAFETY: all bytes of the range are inside of `memory`, from its first byte on; `target` has room for them.
             let found = unsafe { committed.at(element, range).pack(&target).run() };
             expect(found == Ok(expected.len()), || format!("seed {seed}, bytes {first} to {last}: {found:?}"))?;
             let what = format!("seed {seed}, bytes {first} to {last}");

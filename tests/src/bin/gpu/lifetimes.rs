@@ -44,7 +44,7 @@ fn come_and_go(on: &OnTier, number: u64) -> Outcome {
         expect(total <= SLOT && span <= host.len(), || format!("type {seed} is too large for the test"))?;
         let slot = (seed % SLOTS) as usize;
         let stream = &streams[seed as usize % streams.len()];
-        // SAFETY: the elements lie in the memory, and the packed bytes in their slot; both outlive the work.
+        // SAFETY: the elements are in the memory, and the packed bytes in their slot; both outlive the work.
         let moved = unsafe {
             let target = (packed.address() as usize + slot * SLOT) as *mut u8;
             committed

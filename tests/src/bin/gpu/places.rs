@@ -65,7 +65,7 @@ fn inside(on: &OnTier) -> Outcome {
         let mut expected = vec![0u8; total];
         committed.pack(Memory::at(&host, origin), Range::elements(1), &mut expected).map_err(text)?;
         let (source, target) = (memory.address() + origin as u64, packed.address() + at as u64);
-        // SAFETY: both ranges lie in their buffers.
+        // SAFETY: both ranges are in their buffers.
         let moved = unsafe {
             committed.at(source as *const u8, Range::elements(1).bytes(..total as u64)).pack(target as *mut u8).run()
         };
@@ -109,7 +109,7 @@ fn absolute_there_and_back(on: &OnTier, committed: &dtc_runtime::Committed, expe
     expect(moved.clone() == Ok(total), || format!("{moved:?}, expected {total} bytes"))
 }
 
-/// One type whose bytes lie in two allocations, adjacent or far apart.
+/// One type whose bytes are in two allocations, adjacent or far apart.
 fn two_allocations(on: &OnTier) -> Outcome {
     let (one, first) = (random_buffer(&on.gpu, 10_000, 90)?, 3..8000);
     let (other, second) = (random_buffer(&on.gpu, 3 << 20, 91)?, 1000..(2 << 20) + 7);

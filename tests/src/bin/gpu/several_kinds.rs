@@ -1,4 +1,4 @@
-//! Types of absolute addresses, whose blocks lie in memory of every kind.
+//! Types of absolute addresses, whose blocks are in memory of every kind.
 
 use crate::buffers::{POISON, expect_equal, random_bytes};
 use crate::harness::{Outcome, Tests, expect, text};

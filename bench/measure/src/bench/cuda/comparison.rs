@@ -76,7 +76,7 @@ pub struct Arena {
     packed_image: Vec<u8>,
 }
 
-/// Where the elements of a case lie.
+/// Where the elements of a case are.
 #[derive(Clone, Copy)]
 struct Placed {
     origin: u64,
@@ -91,7 +91,7 @@ pub struct Fragment {
     pub offset: u64,
     /// How many.
     pub bytes: u64,
-    /// Where in the packed buffer they lie.
+    /// Where in the packed buffer they are.
     pub at: u64,
 }
 

@@ -11,7 +11,7 @@ use crate::plan::gpu::{
 use minijinja::context;
 use std::fmt;
 
-/// The launch shape for elements whose parts may lie apart.
+/// The launch shape for elements whose parts may be apart.
 const APART: LaunchShape = LaunchShape { threads: 256, unroll: 1 };
 
 /// Whether kernels compute a reduction: none has floats of 80 bits. Replacing is a plain unpack.

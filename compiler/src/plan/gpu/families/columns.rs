@@ -52,7 +52,7 @@ pub struct Columns {
     pub size: u64,
     /// The fields, in packed order.
     pub columns: Vec<Column>,
-    /// Divides where every element and every record lies in memory, but for the address of element 0: a power of two.
+    /// Divides where every element and every record is in memory, but for the address of element 0: a power of two.
     starts: u32,
     /// Records of a tile, in packs and in unpacks.
     tile_records: [u64; 2],
@@ -132,12 +132,12 @@ impl Columns {
     /// Bytes of shared memory that a tile takes.
     fn shared_bytes(&self, direction: Direction) -> u32 {
         match direction {
-            // A tile may begin inside a word, and reads a unit behind the last record. A word lies between every 32.
+            // A tile may begin inside a word, and reads a unit behind the last record. A word is between every 32.
             Direction::Pack => {
                 let bytes = ((self.tile_records(direction) + 1) * self.stride + 32) as u32;
                 (bytes + bytes / 32).next_multiple_of(16)
             }
-            // Behind the columns lies where the units of a record are.
+            // Behind the columns is where the units of a record are.
             Direction::Unpack => self.stage_bytes() + (self.stride as u32 * 4).next_multiple_of(16),
         }
     }

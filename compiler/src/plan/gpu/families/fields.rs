@@ -1,4 +1,4 @@
-//! Records whose fields lie in arrays of their own: neighbours in memory belong to records that are packed one after the other.
+//! Records whose fields are in arrays of their own: neighbours in memory belong to records that are packed one after the other.
 
 use super::columns;
 use super::tiles::{self, Tiles};
@@ -12,7 +12,7 @@ use crate::plan::gpu::{
 use minijinja::{Value, context};
 use std::fmt;
 
-/// A kernel that moves records whose fields lie in arrays of their own, through shared memory.
+/// A kernel that moves records whose fields are in arrays of their own, through shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FieldsKernel {
     /// Bytes that divide the address of element 0: a power of two.
@@ -47,11 +47,11 @@ pub struct Fields {
     pub size: u64,
     /// Bytes from record to record in memory.
     pub stride: i64,
-    /// Records that follow each other in memory before the next ones lie elsewhere; `u64::MAX` if they follow each other through all elements.
+    /// Records that follow each other in memory before the next ones are elsewhere; `u64::MAX` if they follow each other through all elements.
     pub copies: u64,
     /// Its fields, in packed order.
     pub fields: Vec<RecordField>,
-    /// Divides where every record lies in memory, but for the address of element 0: a power of two.
+    /// Divides where every record is in memory, but for the address of element 0: a power of two.
     starts: u32,
     /// Records of a tile.
     tile_records: u64,
@@ -104,7 +104,7 @@ impl Fields {
         (self.tile_records * self.size + u64::from(WIDEST)).next_multiple_of(128) as u32
     }
 
-    /// Whether words of equal fields lie in few banks, unless those are permuted.
+    /// Whether words of equal fields are in few banks, unless those are permuted.
     fn crowded(&self) -> bool {
         self.size.is_multiple_of(32)
     }

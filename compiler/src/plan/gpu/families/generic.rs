@@ -16,7 +16,7 @@ pub(crate) enum Generic {
     Lines,
     /// Arrays of records that are packed field by field.
     Columns,
-    /// Records whose fields lie in arrays of their own.
+    /// Records whose fields are in arrays of their own.
     Fields,
     /// Small groups of runs.
     Groups,

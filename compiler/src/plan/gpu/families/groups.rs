@@ -1,4 +1,4 @@
-//! Small groups of runs: a list has one entry for each group, and where the runs of a group lie is constant.
+//! Small groups of runs: a list has one entry for each group, and the places of the runs of a group are constant.
 
 use super::fields::{FieldWord, LARGEST_RECORD, RecordField};
 use super::pieces::each_run;
@@ -34,13 +34,13 @@ pub struct Groups {
     pub size: u64,
     /// Its runs, in the order of memory. None overlap.
     pub fields: Vec<RecordField>,
-    /// Whether a list tells where groups lie.
+    /// Whether a list tells where groups are.
     listed: bool,
     /// Whether they have runs of several lengths with few bytes between them.
     close: bool,
     /// Whether their runs have words of several bytes, wherever element 0 is aligned to groups.
     wide: bool,
-    /// Divides where every group lies in memory, but for the address of element 0: a power of two.
+    /// Divides where every group is in memory, but for the address of element 0: a power of two.
     starts: u32,
     /// Divides where every run is packed, but for the address of packed byte 0: a power of two.
     packed: u32,
@@ -72,7 +72,7 @@ impl Groups {
         memory >= self.least
     }
 
-    /// Whether a list tells where groups lie.
+    /// Whether a list tells where groups are.
     pub(super) fn is_listed(&self) -> bool {
         self.listed
     }
@@ -147,7 +147,7 @@ impl Groups {
         (self.tile_groups(direction) * self.size + 2 * u64::from(WIDEST)).next_multiple_of(WIDEST.into()) as u32
     }
 
-    /// Bytes of shared memory of a tile: its packed bytes, where its groups lie, and the words of a group.
+    /// Bytes of shared memory of a tile: its packed bytes, where its groups are, and the words of a group.
     fn shared_bytes(&self, direction: Direction, memory: u32, packed: u32) -> u32 {
         let entries = self.tile_groups(direction) + self.words(direction, memory, packed).len() as u64;
         self.stage_bytes(direction) + (entries as u32 * 8).next_multiple_of(WIDEST)

@@ -113,7 +113,7 @@ families! {
     Tiles(tiles::TilesKernel),
     /// Arrays of records that are packed field by field, through shared memory. Whole elements only.
     Columns(columns::ColumnsKernel),
-    /// Records whose fields lie in arrays of their own, through shared memory.
+    /// Records whose fields are in arrays of their own, through shared memory.
     Fields(fields::FieldsKernel),
     /// Elements of memory that become themselves combined with the packed ones. Unpacks only.
     Accumulate(accumulate::Accumulation),

@@ -29,7 +29,7 @@ pub struct Pieces {
     pub size: u64,
     /// The mean length of its runs.
     pub mean: u64,
-    /// Whether each run lies behind the one before in memory.
+    /// Whether each run is behind the one before in memory.
     pub ascending: bool,
     /// The cuts of packs and unpacks, and how many pieces each makes.
     cuts: [(Cut, u64); 2],
@@ -267,7 +267,7 @@ impl KernelFamily for PiecesKernel {
         let (pieces, direction) = (instance.analysis.found::<Pieces>()?, instance.direction);
         let Cut { bytes, lanes, unroll } = pieces.cut(direction);
         let list = listed(pieces, &instance.analysis.layout, direction);
-        // Pieces of a few bytes have short entries where they lie near to each other.
+        // Pieces of a few bytes have short entries where they are near to each other.
         let (lists, bases) = match (lanes == 1).then(|| near(&list)).flatten() {
             Some((near, bases)) => {
                 (vec![("list", KernelList::Numbers(near)), ("bases", KernelList::Pieces(bases))], Value::UNDEFINED)

@@ -61,7 +61,7 @@ impl Tiles {
         if shifted && tall { 2 * self.tile_rows } else { self.tile_rows }
     }
 
-    /// Words from column to column of a tile in shared memory: an odd number, so that neighbours of a row lie in different banks.
+    /// Words from column to column of a tile in shared memory: an odd number, so that neighbours of a row are in different banks.
     pub(crate) fn pitch(&self, shifted: bool) -> u32 {
         (self.rows_of_tile(shifted) + u32::from(shifted)) | 1
     }

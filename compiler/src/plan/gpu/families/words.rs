@@ -79,7 +79,7 @@ pub(crate) fn best_shape(analysis: &Analysis, direction: Direction, word: u32) -
     LaunchShape { threads, unroll }
 }
 
-/// The word that serves a call best, if packed bytes lie at any alignment.
+/// The word that serves a call best, if packed bytes are at any alignment.
 pub(super) fn preferred(query: &Query<'_>) -> u32 {
     best_word(query.analysis, query.direction, query.word)
 }

@@ -116,7 +116,7 @@ struct GranuleSearch<'a> {
     mask: u64,
     /// How often they were found in all.
     bytes: f64,
-    /// Where nodes lie that are to be looked at, from the granule on, and how often each lies there.
+    /// Where nodes are that are to be looked at, from the granule on, and how often each is there.
     stack: Vec<(i64, Edge, f64)>,
 }
 

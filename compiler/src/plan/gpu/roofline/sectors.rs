@@ -45,10 +45,10 @@ fn covered(from: u64, to: u64) -> Covered {
     [sector(0), sector(SECTOR)]
 }
 
-/// A set at a place: the granules at its ends, which neighbours may share, and what lies between them.
+/// A set at a place: the granules at its ends, which neighbours may share, and what is between them.
 #[derive(Clone, Copy)]
 struct Span {
-    /// Granules from the one where address 0 of the set lies.
+    /// Granules from the one where address 0 of the set is.
     first: u64,
     last: u64,
     head: Covered,

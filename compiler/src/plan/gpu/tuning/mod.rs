@@ -208,7 +208,7 @@ pub(crate) struct GroupsTuning {
     pub(crate) wide_word: u64,
     /// Runs at odd places below this length are packed by groups.
     pub(crate) odd_pack: u64,
-    /// The same for unpacks, where no list tells where groups lie.
+    /// The same for unpacks, where no list tells where groups are.
     pub(crate) odd_unpack: u64,
     /// Words that a thread loads before it stores the first: more of them cost registers, and so threads.
     pub(crate) rounds: u64,
