@@ -59,6 +59,7 @@ mod description;
 mod document;
 mod error;
 mod interpret;
+mod members;
 mod serde_form;
 mod write;
 
