@@ -123,6 +123,14 @@ pub fn families() -> Vec<Subject> {
             groups(9000, "(2 100) (1000 301) (2500 60) (8001 500)", (0..30).map(|at| at * 7 % 30 * 9000)),
         ),
         ("groups beyond 32 bits", groups(64, "(0 8) (12 20) (40 2)", (0..60).map(|at| (at * at % 61) << 33))),
+        ("axes of an array, permuted", permuted(4, &[4, 5, 6, 7, 8], &[4, 1, 2, 0, 3])),
+        ("all axes of an array of doubles, reversed", permuted(8, &[11, 13, 19], &[2, 1, 0])),
+        ("short axes of halves, permuted", permuted(2, &[3, 10, 6, 12, 4], &[1, 4, 0, 3, 2])),
+        ("planes of halves to pixels", permuted(2, &[2, 12, 150], &[0, 2, 1])),
+        ("odd planes of halves to pixels", permuted(2, &[2, 96, 21, 23], &[0, 2, 3, 1])),
+        ("axes of bytes, permuted", permuted(1, &[9, 8, 10, 12], &[3, 0, 2, 1])),
+        ("long axes, in boxes that do not divide them", permuted(4, &[131, 3, 137], &[2, 1, 0])),
+        ("axes of complex doubles, permuted", permuted(16, &[5, 6, 7, 5], &[3, 0, 2, 1])),
         ("odd blocks", blocks(13, (0..500).map(|at| at * at % 1009 * 14 + at % 2))),
         ("blocks beyond 32 bits", blocks(8, (0..50).map(|at| ((at * at % 53) << 35) | (at * 8)))),
         ("a record of more nodes than a launch has room for", streams(40)),
@@ -201,6 +209,16 @@ fn blocks(length: u64, offsets: impl Iterator<Item = i64>) -> String {
         "layout lb 0 extent {} {{\n  %0 = dense {length} x byte\n  %1 = indexed [{list}] of %0\n  root %1\n}}",
         1i64 << 41
     )
+}
+
+/// An array in the order of C with elements of `word` bytes, whose axes are packed in another order: the outermost first. It begins at 64 in an extent with a gap.
+fn permuted(word: i64, counts: &[i64], order: &[usize]) -> String {
+    let stride = |axis: usize| word * counts[axis + 1..].iter().product::<i64>();
+    let mut text = format!("layout lb 0 extent {} {{\n  %0 = dense {word} x byte\n", 128 + stride(0) * counts[0]);
+    for (at, &axis) in order.iter().rev().enumerate() {
+        text += &format!("  %{} = stream {} x {} of %{at}\n", at + 1, counts[axis], stride(axis));
+    }
+    format!("{text}  root 64: %{}\n}}", order.len())
 }
 
 /// Groups of runs, written as `(offset length)`, within `extent` bytes each.

@@ -44,7 +44,7 @@ pub(crate) use sizes::{JOINED, LINE, SCALAR, SECTOR, SLOT, WARP, WIDEST};
 pub(crate) use text::{AddressFunction, KernelList, KernelText, LibraryPart, ListedPiece};
 pub use tuning::Cut;
 pub(crate) use tuning::{
-    ColumnsTuning, FieldsTuning, GroupsTuning, JoinedTuning, PiecesTuning, Row, SM_90, Tuning, WordsTuning,
+    BoxesTuning, ColumnsTuning, FieldsTuning, GroupsTuning, JoinedTuning, PiecesTuning, Row, SM_90, Tuning, WordsTuning,
 };
 pub use type_to_type::{CopyCall, CopyFamily, CopyVariant};
 pub use variant::Variant;

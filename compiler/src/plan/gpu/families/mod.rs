@@ -3,6 +3,7 @@
 //! `CONTRIBUTING.md` shows how to add one.
 
 mod accumulate;
+mod boxes;
 mod columns;
 mod family;
 mod fields;
@@ -23,6 +24,7 @@ mod tiles;
 mod words;
 
 pub use accumulate::computes;
+pub use boxes::{Axis, Boxes};
 pub use columns::{Column, Columns};
 pub(crate) use family::{Instance, KernelFamily};
 pub use fields::{Fields, RecordField};
@@ -111,6 +113,8 @@ families! {
     Groups(groups::GroupsKernel),
     /// Tiles through shared memory.
     Tiles(tiles::TilesKernel),
+    /// Boxes of arrays with permuted axes, through shared memory. Whole elements only.
+    Boxes(boxes::BoxesKernel),
     /// Arrays of records that are packed field by field, through shared memory. Whole elements only.
     Columns(columns::ColumnsKernel),
     /// Records whose fields are in arrays of their own, through shared memory.
@@ -133,8 +137,10 @@ const RULES: &[Rule] = rules![
     // All words are under way at once.
     words::resident,
     // Through shared memory, where neighbours in memory are packed far apart, or runs are listed in groups.
+    boxes::at_once,
     fields::admits,
     columns::admits,
+    boxes::admits,
     tiles::admits,
     groups::admits,
     // Unpacks in the order of memory.

@@ -23,6 +23,7 @@ pub(crate) struct Tuning {
     pub(crate) rows: RowsTuning,
     pub(crate) ordered: OrderedTuning,
     pub(crate) tiles: TilesTuning,
+    pub(crate) boxes: BoxesTuning,
     pub(crate) fields: FieldsTuning,
     pub(crate) columns: ColumnsTuning,
     pub(crate) groups: GroupsTuning,
@@ -147,6 +148,29 @@ pub(crate) struct TilesTuning {
     pub(crate) many: u64,
     /// Loads that a thread has under way of words that are unaligned among the packed bytes: more of them cost registers, and so threads.
     pub(crate) shifted_loads: u32,
+}
+
+/// The numbers of `families/boxes.rs`.
+#[derive(Debug)]
+pub(crate) struct BoxesTuning {
+    /// Threads of a block.
+    pub(crate) threads: u32,
+    /// Packed bytes of a call, at least.
+    pub(crate) min_bytes: u64,
+    /// Words of a box, at least.
+    pub(crate) min_volume: u64,
+    /// Packed bytes of a box, at most.
+    pub(crate) box_bytes: u64,
+    /// Bytes of shared memory of a box with the gaps against conflicts of banks, at most.
+    pub(crate) most_bytes: u64,
+    /// Bytes of a run on either side beyond which longer ones gain nothing.
+    pub(crate) run_bytes: u64,
+    /// Bytes of a run on either side, at least.
+    pub(crate) min_run: u64,
+    /// Bytes that a thread loads before it stores them.
+    pub(crate) thread_bytes: u32,
+    /// Loads of a thread before it stores, at most.
+    pub(crate) most_loads: u32,
 }
 
 /// The numbers of `families/fields.rs`.

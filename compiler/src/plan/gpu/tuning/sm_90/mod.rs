@@ -78,6 +78,18 @@ pub(crate) static SM_90: Tuning = Tuning {
         many: 4,
         shifted_loads: 9,
     },
+    boxes: BoxesTuning {
+        // Measured in `bench/results/2026-11-27-gpu-boxes.md`. 34 KiB are 16 x 22 x 24 floats; six blocks of a multiprocessor have them.
+        threads: 256,
+        min_bytes: STAGED,
+        min_volume: 512,
+        box_bytes: 34 << 10,
+        most_bytes: 46 << 10,
+        run_bytes: 512,
+        min_run: 64,
+        thread_bytes: 64,
+        most_loads: 16,
+    },
     fields: FieldsTuning {
         threads: 128,
         min_bytes: STAGED,
