@@ -63,8 +63,8 @@ impl Conversion {
 /// Consecutive values with the same conversion.
 ///
 /// ```
-/// use dtc_compiler::external32::{Conversion, Run};
-/// let complex = Run { conversion: Conversion::Big64, values: 2 };
+/// use dtc_compiler::external32::{Conversion, ConversionRun};
+/// let complex = ConversionRun { conversion: Conversion::Big64, values: 2 };
 /// # let _ = complex;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

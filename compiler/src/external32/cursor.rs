@@ -7,15 +7,15 @@ use super::{Bytes, Conversion, ConversionRun, External32, ValueNode, ValuePart};
 ///
 /// ```
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-/// use dtc_compiler::external32::{Conversion, External32, Run};
+/// use dtc_compiler::external32::{Conversion, External32, ConversionRun};
 /// let mut types = TypeBuilder::new();
 /// let pair = types.named(Predefined::SHORT_INT);
 /// let external = External32::new(&types.finish(pair)?);
 /// let (mut cursor, _) = external.cursor(2, 0);
 /// cursor.advance(1);
-/// assert_eq!((cursor.run(), cursor.packed()), (Run { conversion: Conversion::Big32, values: 1 }, 2));
+/// assert_eq!((cursor.run(), cursor.packed()), (ConversionRun { conversion: Conversion::Big32, values: 1 }, 2));
 /// cursor.advance(1);
-/// assert_eq!((cursor.run(), cursor.packed()), (Run { conversion: Conversion::Big16, values: 1 }, 6));
+/// assert_eq!((cursor.run(), cursor.packed()), (ConversionRun { conversion: Conversion::Big16, values: 1 }, 6));
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -22,7 +22,7 @@ use crate::datatype::{Constructor, Datatype};
 ///
 /// ```
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-/// use dtc_compiler::external32::{Conversion, External32, Run};
+/// use dtc_compiler::external32::{Conversion, External32, ConversionRun};
 /// let mut types = TypeBuilder::new();
 /// let pair = types.named(Predefined::LONG_INT);
 /// let pairs = types.vector(3, 2, 5, pair)?;
@@ -31,7 +31,7 @@ use crate::datatype::{Constructor, Datatype};
 /// // The second byte of the int of the third pair: 2 whole pairs and a long come first.
 /// let (cursor, skipped) = external.cursor(1, 21);
 /// assert_eq!((cursor.packed(), skipped), (2 * 12 + 8, 1));
-/// assert_eq!(cursor.run(), Run { conversion: Conversion::Big32, values: 1 });
+/// assert_eq!(cursor.run(), ConversionRun { conversion: Conversion::Big32, values: 1 });
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -26,9 +26,9 @@ const CALL: u64 = 250;
 ///
 /// ```
 /// use dtc_runtime::layout::Layout;
-/// use dtc_runtime::{Described, Range};
+/// use dtc_runtime::{UncommittedPlan, Range};
 /// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 2 x byte\n  %1 = stream 2 x 4 of %0\n  root %1\n}")?;
-/// let described = Described::new(layout);
+/// let described = UncommittedPlan::new(layout);
 /// let (memory, mut packed) = (*b"abcdefgh", [0; 4]);
 /// // SAFETY: both ends are as long as the type.
 /// let moved = unsafe { described.pack(memory.as_ptr(), Range::elements(1), packed.as_mut_ptr()) };
@@ -155,9 +155,9 @@ impl UncommittedPlan {
     ///
     /// ```
     /// use dtc_runtime::layout::Layout;
-    /// use dtc_runtime::{Described, Range};
+    /// use dtc_runtime::{UncommittedPlan, Range};
     /// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 2 x byte\n  %1 = stream 2 x 4 of %0\n  root %1\n}")?;
-    /// let described = Described::new(layout);
+    /// let described = UncommittedPlan::new(layout);
     /// let mut memory = [b'.'; 8];
     /// // SAFETY: both ends are as long as the type.
     /// let mut unpack = || unsafe { described.unpack(b"abef".as_ptr(), Range::elements(1), memory.as_mut_ptr()) };

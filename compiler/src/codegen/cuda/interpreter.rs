@@ -126,7 +126,7 @@ impl GenericKernel {
 /// ```
 /// let source = dtc_compiler::codegen::cuda::generic_source()?;
 /// assert!(source.contains("dtc_generic_pack_bytes"));
-/// # Ok::<(), dtc_compiler::codegen::cuda::CodegenError>(())
+/// # Ok::<(), dtc_compiler::codegen::cuda::TemplateError>(())
 /// ```
 pub fn generic_source() -> Result<String, TemplateError> {
     let mut source = String::from("// Generic kernels by dtc, for every layout.\n\n");

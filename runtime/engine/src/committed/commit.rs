@@ -38,7 +38,7 @@ impl Engine {
     /// use dtc_runtime::datatype::text;
     /// use dtc_runtime::{Engine, Policy};
     /// let engine = Engine::builder().policy(Policy::Eager).build();
-    /// let made = engine.adopt(text::parse("vector 3 1 2 int")?);
+    /// let made = engine.prepare(text::parse("vector 3 1 2 int")?);
     /// assert_eq!(engine.cached_types(), 0);
     /// made.commit();
     /// assert_eq!(engine.cached_types(), 1);
