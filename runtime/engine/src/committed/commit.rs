@@ -9,7 +9,7 @@ impl Engine {
     /// unless the policy is [`Policy::Eager`](crate::Policy::Eager).
     ///
     /// This does no work unless the policy wants a kernel at commit: the first packs and unpacks move the type as it was described
-    /// ([`UncommittedPlan`](crate::Described)). Its canonical form, hash and plan are made when its calls have cost as much as making them
+    /// ([`UncommittedPlan`](crate::UncommittedPlan)). Its canonical form, hash and plan are made when its calls have cost as much as making them
     /// takes, or when one of them is asked for; with [`Policy::Lazy`](crate::Policy::Lazy) by the first call, since equal types count
     /// their calls together.
     ///
