@@ -3,7 +3,6 @@
 //! soon as its request has ended, and put it back if it has not ended. Persistent ones stay.
 
 use crate::abi::{Abi, Handle, MPI_SUCCESS};
-use crate::collectives::exchange::Exchange;
 use crate::pmpi::pmpi;
 use crate::requests::{self, Tracked};
 use crate::staged::Staged;
@@ -17,6 +16,16 @@ const NOT_UNPACKED: u8 = 0;
 const UNPACKING: u8 = 1;
 const UNPACKED: u8 = 2;
 
+/// What is staged of a collective with one request.
+pub trait Collective {
+    /// Packs what is sent; false if that fails.
+    fn pack(&self) -> bool;
+    /// Once the MPI has begun: what only the call needed is given back.
+    fn posted(&mut self);
+    /// Unpacks what was received.
+    fn unpack(&self) -> c_int;
+}
+
 /// What is under way with a request.
 #[repr(C)]
 pub struct Operation<A: Abi> {
@@ -26,7 +35,7 @@ pub struct Operation<A: Abi> {
     /// Elements that are received.
     pub input: Option<Staged<A>>,
     /// Of a collective.
-    pub exchange: Option<Box<Exchange<A>>>,
+    pub exchange: Option<Box<dyn Collective>>,
     /// What a substitute sends.
     copy: Vec<u8>,
     unpacked: AtomicU8,
@@ -81,8 +90,8 @@ impl<A: Abi> Operation<A> {
     }
 
     /// An operation of a collective.
-    pub fn of_exchange(exchange: Exchange<A>, persistent: bool) -> Box<Operation<A>> {
-        Box::new(Operation { exchange: Some(Box::new(exchange)), ..*Operation::new(None, None, persistent) })
+    pub fn of_exchange(exchange: Box<dyn Collective>, persistent: bool) -> Box<Operation<A>> {
+        Box::new(Operation { exchange: Some(exchange), ..*Operation::new(None, None, persistent) })
     }
 
     /// An operation of bytes that are sent.

@@ -10,12 +10,6 @@ use petgraph::graphmap::DiGraphMap;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Imports that close circles for now, by crate.
-const EXCEPTIONS: &[(&str, &str, &str)] = &[
-    // Operations know an exchange, one of the collectives; wrappers of collectives know operations.
-    ("interfaces/mpi/src/lib.rs", "operations", "collectives"),
-];
-
 /// The imports among what is in one folder: files, and folders with all that is below them. A file and what is in the folder that it is
 /// the face of, as `mod.rs` is, are one.
 fn among_siblings(imports: impl IntoIterator<Item = [Vec<String>; 2]>) -> BTreeSet<[String; 2]> {
@@ -45,14 +39,9 @@ fn of_crate(root_file: &Path) -> BTreeSet<[String; 2]> {
 
 #[test]
 fn no_module_imports_another_in_a_circle() {
-    let mut exceptions: BTreeSet<_> = EXCEPTIONS.iter().collect();
     let mut complaints = String::new();
     for file in packages().into_iter().flat_map(|package| package.roots) {
-        let mut imports = of_crate(&file);
-        exceptions.retain(|(of, from, to)| {
-            file != root().join(of) || !imports.remove(&[(*from).to_owned(), (*to).to_owned()])
-        });
-        let circles = circles(&imports);
+        let circles = circles(&of_crate(&file));
         if !circles.is_empty() {
             complaints += &format!("{}:\n{circles}", file.display());
         }
@@ -61,7 +50,6 @@ fn no_module_imports_another_in_a_circle() {
         complaints.is_empty(),
         "expected no circles of imports among files and folders of a folder, found\n{complaints}"
     );
-    assert!(exceptions.is_empty(), "expected imports that are excepted, found none of {exceptions:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::arguments::BlockArguments;
 use super::side::{self, Side, Wanted};
 use crate::abi::{Abi, MPI_SUCCESS};
 use crate::memory::{Direction, fail, offset, place_of, true_lb_of};
+use crate::operations::Collective;
 use crate::rent::{Refused, decode_first};
 use crate::start::is_ready;
 use std::ffi::c_int;
@@ -113,21 +114,23 @@ impl<A: Abi> Exchange<A> {
             ..*of_program
         }
     }
+}
 
+impl<A: Abi> Collective for Exchange<A> {
     /// Packs what is sent, and fills what is received over, before a persistent request is started; false if that fails.
-    pub fn pack(&self) -> bool {
+    fn pack(&self) -> bool {
         self.out.as_ref().is_none_or(Side::pack) && self.input.as_ref().is_none_or(Side::fill)
     }
 
     /// Once the MPI has the datatypes.
-    pub fn posted(&mut self) {
+    fn posted(&mut self) {
         if let Some(input) = &mut self.input {
             input.posted();
         }
     }
 
     /// Unpacks what was received; the code of the call.
-    pub fn unpack(&self) -> c_int {
+    fn unpack(&self) -> c_int {
         let unpacked = self.input.as_ref().is_none_or(Side::unpack);
         if unpacked { MPI_SUCCESS } else { fail::<A>(A::CONSTANTS.err_other) }
     }

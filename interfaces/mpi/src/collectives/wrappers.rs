@@ -6,7 +6,7 @@ use super::direct;
 use super::exchange::{Directions, Exchange, decode};
 use crate::abi::{Abi, MPI_SUCCESS};
 use crate::memory::has_gpu;
-use crate::operations::Operation;
+use crate::operations::{Collective as _, Operation};
 use crate::rent::Refused;
 use crate::seen::sees_completions;
 use crate::start::{is_ready, passes_through};
@@ -110,7 +110,7 @@ unsafe fn begin<A: Abi>(words: &mut Words<'_>, neighbors: bool, persistent: bool
             Ok(None) => words.mpi(),
             Ok(Some(exchange)) => {
                 put_both(words, &exchange, &directions);
-                let operation = Operation::of_exchange(exchange, persistent);
+                let operation = Operation::<A>::of_exchange(Box::new(exchange), persistent);
                 let result = words.mpi();
                 operation.begin(words.address(request), result)
             }
