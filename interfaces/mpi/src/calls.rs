@@ -3,6 +3,7 @@
 //! From one table come the exported functions, the pointers to those of the MPI, and the wrappers.
 
 use crate::find;
+use dtc_mpi_table::Use;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -10,25 +11,93 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// A function of any type; its caller knows which.
 pub type Function = *mut c_void;
 
-/// What stands in the arguments of a call, for the report: memory, elements, datatype and rank.
+/// What stands in the arguments of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Arguments {
-    /// In this order, of what is sent.
+    /// Memory, elements, datatype, rank, tag and communicator of what is sent.
     Send,
-    /// In this order, of what is received.
+    /// The same of what is received.
     Receive,
-    /// In this order, of a message that another call completes.
+    /// The same of a message that another call completes.
     BeginSend,
     /// See there.
     BeginReceive,
-    /// The first three, of what is packed.
+    /// The same of a persistent request.
+    InitSend,
+    /// See there.
+    InitReceive,
+    /// Memory, elements and datatype of a matched message that is received.
+    Matched,
+    /// The same of one that another call completes.
+    BeginMatched,
+    /// Memory, elements and datatype of what is packed.
     Pack,
-    /// From the fourth on, of what is unpacked.
+    /// From the fourth on, those of what is unpacked.
     Unpack,
-    /// The first five of what is sent, with its tag, and then as many of what is received.
+    /// The first five of what is sent, and then as many of what is received.
     Exchange,
+    /// Memory, elements and datatype of both, rank and tag of what is sent, and then of what is received.
+    Replace,
     /// Several datatypes, or none.
     Other,
+}
+
+/// Elements among the arguments of a call: memory, count and datatype follow each other.
+#[derive(Clone, Copy)]
+pub struct Elements {
+    /// The place of their memory.
+    pub first: usize,
+    /// That of the rank that they go to or come from.
+    pub rank: Option<usize>,
+    /// That of the communicator.
+    pub communicator: usize,
+    /// What is done with them.
+    pub of: Use,
+    /// Whether they are sent.
+    pub sends: bool,
+}
+
+impl Arguments {
+    /// The elements of a call: two of an exchange, none of calls with several datatypes or none.
+    pub const fn elements(self) -> [Option<Elements>; 2] {
+        const fn one(first: usize, rank: Option<usize>, of: Use, sends: bool) -> Option<Elements> {
+            Some(Elements { first, rank, communicator: 5, of, sends })
+        }
+        const fn half(first: usize, rank: usize, communicator: usize, sends: bool) -> Option<Elements> {
+            Some(Elements { first, rank: Some(rank), communicator, of: Use::Exchange, sends })
+        }
+        match self {
+            Arguments::Send => [one(0, Some(3), Use::Message, true), None],
+            Arguments::Receive => [one(0, Some(3), Use::Message, false), None],
+            Arguments::BeginSend | Arguments::InitSend => [one(0, Some(3), Use::Exchange, true), None],
+            Arguments::BeginReceive | Arguments::InitReceive => [one(0, Some(3), Use::Exchange, false), None],
+            Arguments::Matched => [one(0, None, Use::Message, false), None],
+            Arguments::BeginMatched => [one(0, None, Use::Exchange, false), None],
+            Arguments::Pack => {
+                [Some(Elements { first: 0, rank: None, communicator: 6, of: Use::Pack, sends: false }), None]
+            }
+            Arguments::Unpack => {
+                [Some(Elements { first: 3, rank: None, communicator: 6, of: Use::Unpack, sends: false }), None]
+            }
+            Arguments::Exchange => [half(0, 3, 10, true), half(5, 8, 10, false)],
+            Arguments::Replace => [half(0, 3, 7, true), half(0, 5, 7, false)],
+            Arguments::Other => [None, None],
+        }
+    }
+
+    /// Whether the MPI does a call for certain whose elements, each for itself, it moves as fast: not one that begins a persistent request, or whose
+    /// elements do not name a communicator.
+    pub const fn may_be_passed(self) -> bool {
+        !matches!(
+            self,
+            Arguments::InitSend
+                | Arguments::InitReceive
+                | Arguments::Matched
+                | Arguments::BeginMatched
+                | Arguments::Replace
+                | Arguments::Other
+        )
+    }
 }
 
 /// Calls a macro with the table: each line is a call, the number of its arguments, its wrapper, the type of its counts, and what stands in its
@@ -57,12 +126,12 @@ macro_rules! for_each_call {
             MPI_Rsend_c 6 send i64, Send;
             MPI_Recv 7 recv c_int, Receive;
             MPI_Recv_c 7 recv i64, Receive;
-            MPI_Mrecv 5 mrecv c_int, Other;
-            MPI_Mrecv_c 5 mrecv i64, Other;
+            MPI_Mrecv 5 mrecv c_int, Matched;
+            MPI_Mrecv_c 5 mrecv i64, Matched;
             MPI_Sendrecv 12 sendrecv c_int, Exchange;
             MPI_Sendrecv_c 12 sendrecv i64, Exchange;
-            MPI_Sendrecv_replace 9 sendrecv_replace c_int, Other;
-            MPI_Sendrecv_replace_c 9 sendrecv_replace i64, Other;
+            MPI_Sendrecv_replace 9 sendrecv_replace c_int, Replace;
+            MPI_Sendrecv_replace_c 9 sendrecv_replace i64, Replace;
             MPI_Isend 7 isend c_int, BeginSend;
             MPI_Isend_c 7 isend i64, BeginSend;
             MPI_Ibsend 7 isend c_int, BeginSend;
@@ -73,22 +142,22 @@ macro_rules! for_each_call {
             MPI_Irsend_c 7 isend i64, BeginSend;
             MPI_Irecv 7 irecv c_int, BeginReceive;
             MPI_Irecv_c 7 irecv i64, BeginReceive;
-            MPI_Imrecv 5 imrecv c_int, Other;
-            MPI_Imrecv_c 5 imrecv i64, Other;
+            MPI_Imrecv 5 imrecv c_int, BeginMatched;
+            MPI_Imrecv_c 5 imrecv i64, BeginMatched;
             MPI_Isendrecv 12 isendrecv c_int, Exchange;
             MPI_Isendrecv_c 12 isendrecv i64, Exchange;
-            MPI_Isendrecv_replace 9 isendrecv_replace c_int, Other;
-            MPI_Isendrecv_replace_c 9 isendrecv_replace i64, Other;
-            MPI_Send_init 7 send_init c_int, BeginSend;
-            MPI_Send_init_c 7 send_init i64, BeginSend;
-            MPI_Bsend_init 7 send_init c_int, BeginSend;
-            MPI_Bsend_init_c 7 send_init i64, BeginSend;
-            MPI_Ssend_init 7 send_init c_int, BeginSend;
-            MPI_Ssend_init_c 7 send_init i64, BeginSend;
-            MPI_Rsend_init 7 send_init c_int, BeginSend;
-            MPI_Rsend_init_c 7 send_init i64, BeginSend;
-            MPI_Recv_init 7 recv_init c_int, BeginReceive;
-            MPI_Recv_init_c 7 recv_init i64, BeginReceive;
+            MPI_Isendrecv_replace 9 isendrecv_replace c_int, Replace;
+            MPI_Isendrecv_replace_c 9 isendrecv_replace i64, Replace;
+            MPI_Send_init 7 send_init c_int, InitSend;
+            MPI_Send_init_c 7 send_init i64, InitSend;
+            MPI_Bsend_init 7 send_init c_int, InitSend;
+            MPI_Bsend_init_c 7 send_init i64, InitSend;
+            MPI_Ssend_init 7 send_init c_int, InitSend;
+            MPI_Ssend_init_c 7 send_init i64, InitSend;
+            MPI_Rsend_init 7 send_init c_int, InitSend;
+            MPI_Rsend_init_c 7 send_init i64, InitSend;
+            MPI_Recv_init 7 recv_init c_int, InitReceive;
+            MPI_Recv_init_c 7 recv_init i64, InitReceive;
             MPI_Start 1 start c_int, Other;
             MPI_Startall 2 startall c_int, Other;
             MPI_Wait 2 wait c_int, Other;

@@ -14,6 +14,7 @@ use crate::memory::{find_awareness, find_defects, has_gpu};
 use crate::pmpi::{self, Pmpi};
 use crate::report::{reports, say};
 use crate::report_calls::Classifier;
+use crate::words::{function_of, with_words};
 use crate::wrappers::wrappers;
 use crate::{
     about, find, plan, print, reasons, redirect, report_calls, report_types, self_test, settings, start, substitutes,
@@ -140,7 +141,8 @@ fn table_of<A: Abi>(functions: &mut Table, off: bool) -> (bool, Table) {
 
 /// Fills the table. Threads that come here at once write the same.
 #[cold]
-fn find_all() -> Table {
+#[inline(never)]
+fn find_all() {
     let mut functions = Table::of_mpi();
     let off = settings::is_set("DTC_MPI", "off");
     let abi = detect();
@@ -166,7 +168,6 @@ fn find_all() -> Table {
     if bound && abi == Bound::OpenMpi {
         redirect::redirect(&EXPORTED);
     }
-    table
 }
 
 /// The ABI whose wrappers are called.
@@ -182,44 +183,35 @@ pub fn bound() -> Bound {
     }
 }
 
-#[inline]
-fn entry(call: Call) -> Function {
-    let entry = ENTRIES[call as usize].load(Ordering::Acquire);
-    if entry.is_null() { find_all().0[call as usize] } else { entry }
-}
-
-/// Defines exported functions of so many words.
-macro_rules! export {
-    ($($name:ident $arity:tt $wrapper:ident $count:ty, $arguments:ident;)*) => {
-        $(export!(@arity $name $arity);)*
-
-        /// The exported functions.
-        pub static EXPORTED: [Exported; CALLS] = [$(Exported($name as *const ()),)*];
-    };
-    (@arity $name:ident 0) => { export!(@define $name); };
-    (@arity $name:ident 1) => { export!(@define $name a); };
-    (@arity $name:ident 2) => { export!(@define $name a b); };
-    (@arity $name:ident 3) => { export!(@define $name a b c); };
-    (@arity $name:ident 4) => { export!(@define $name a b c d); };
-    (@arity $name:ident 5) => { export!(@define $name a b c d e); };
-    (@arity $name:ident 6) => { export!(@define $name a b c d e f); };
-    (@arity $name:ident 7) => { export!(@define $name a b c d e f g); };
-    (@arity $name:ident 9) => { export!(@define $name a b c d e f g h i); };
-    (@arity $name:ident 10) => { export!(@define $name a b c d e f g h i j); };
-    (@arity $name:ident 11) => { export!(@define $name a b c d e f g h i j k); };
-    (@arity $name:ident 12) => { export!(@define $name a b c d e f g h i j k l); };
-    (@define $name:ident $($word:ident)*) => {
+/// Defines an exported function of these words, which goes on to its entry; the first call of the process finds the entries.
+macro_rules! define {
+    (($($word:ident)*) $name:ident) => {
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, missing_docs, reason = "the name of MPI")]
         pub unsafe extern "C" fn $name($($word: usize),*) -> c_int {
-            type Entry = unsafe extern "C" fn($(export!(@word $word)),*) -> c_int;
+            type Entry = function_of!($($word)*);
+            #[cold]
+            unsafe extern "C" fn first($($word: usize),*) -> c_int {
+                find_all();
+                // SAFETY: the program's arguments.
+                unsafe { $name($($word),*) }
+            }
+            let found = ENTRIES[Call::$name as usize].load(Ordering::Acquire);
             // SAFETY: the call's function, or its wrapper, which takes as many words.
-            let entry: Entry = unsafe { std::mem::transmute(entry(Call::$name)) };
+            let entry: Entry = if found.is_null() { first } else { unsafe { std::mem::transmute::<Function, Entry>(found) } };
             // SAFETY: the program's arguments.
             unsafe { entry($($word),*) }
         }
     };
-    (@word $word:ident) => { usize };
+}
+
+macro_rules! export {
+    ($($name:ident $arity:tt $wrapper:ident $count:ty, $arguments:ident;)*) => {
+        $(with_words!($arity define! $name);)*
+
+        /// The exported functions.
+        pub static EXPORTED: [Exported; CALLS] = [$(Exported($name as *const ()),)*];
+    };
 }
 
 for_each_call!(export);

@@ -29,6 +29,7 @@ pub mod exported;
 pub mod exports;
 pub mod find;
 pub mod fortran;
+pub mod kept;
 pub mod life;
 pub mod limits;
 pub mod memory;

@@ -7,7 +7,7 @@ use crate::pmpi::pmpi;
 use crate::report::reports;
 use crate::start::{end, is_ready, passes_through};
 use crate::words::Words;
-use crate::{limits, moves, operations, plan, recall, report, report_calls, report_types, settings};
+use crate::{kept, limits, moves, operations, plan, recall, report, report_calls, report_types, settings};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -70,6 +70,7 @@ pub unsafe fn finalize<A: Abi>(words: &mut Words<'_>) -> c_int {
 }
 
 /// `MPI_Type_commit`: datatype.
+#[inline]
 pub unsafe fn type_commit<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's argument.
     unsafe {
@@ -82,6 +83,7 @@ pub unsafe fn type_commit<A: Abi>(words: &mut Words<'_>) -> c_int {
 }
 
 /// `MPI_Type_free`: datatype. The MPI may keep the datatype until its last message ends: what hangs on it is taken away here ([`plan`]).
+#[inline]
 pub unsafe fn type_free<A: Abi>(words: &mut Words<'_>) -> c_int {
     let datatype: *const A::Handle = words.address(0);
     // SAFETY: the program's argument.
@@ -90,6 +92,7 @@ pub unsafe fn type_free<A: Abi>(words: &mut Words<'_>) -> c_int {
             && *datatype != A::handles().datatype_null
             && !passes_through()
         {
+            kept::forget(datatype.word());
             recall::forget::<A>(*datatype);
             if reports() {
                 report_types::forget(datatype.word());

@@ -101,8 +101,8 @@ impl Limits {
     }
 
     /// Packed bytes of the calls that dtc does with some pieces, by their use.
-    pub fn any(&self) -> [Sizes; Use::ALL.len()] {
-        self.any
+    pub fn any(&self) -> &[Sizes; Use::ALL.len()] {
+        &self.any
     }
 
     /// The MPI whose table it is, as that names itself.

@@ -11,9 +11,11 @@ use crate::staging::{self, BlockRef};
 use crate::{find, settings};
 use dtc::{DTC_MEMORY_DEVICE, DTC_MEMORY_HOST, DTC_MEMORY_UNKNOWN, DTC_OK, dtc_transfer};
 use dtc_mpi_table::major_version;
+#[cfg(target_arch = "x86_64")]
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::ptr::null;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 
 /// Whether the MPI takes memory of GPUs.
 static TAKES_DEVICES: AtomicBool = AtomicBool::new(false);
@@ -107,47 +109,92 @@ impl Place {
     }
 }
 
+/// Whether the process may come to have memory of a GPU, by [`find_gpu`]; 2 before that is known.
+static HAS_GPU: AtomicU8 = AtomicU8::new(2);
+
+/// Whether the process may come to have memory of a GPU, if that is known.
+#[inline(always)]
+pub fn has_gpu_now() -> Option<bool> {
+    match HAS_GPU.load(Ordering::Relaxed) {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }
+}
+
+/// Whether the process may come to have memory of a GPU, as found at the first question.
+#[inline]
+pub fn has_gpu() -> bool {
+    has_gpu_now().unwrap_or_else(find_gpu)
+}
+
+/// Whether `DTC_CUDA_DRIVER` names a driver, a driver is loaded or has its device here, or some device of the machine is NVIDIA's. The driver may make
+/// its own devices in `/dev` later, but no GPU.
+#[cold]
+fn find_gpu() -> bool {
+    /// Of the driver, of WSL, and of NVIDIA's processors with a GPU that is not on a bus.
+    const DEVICES: [&str; 4] = ["/dev/nvidiactl", "/dev/dxg", "/dev/nvgpu", "/dev/nvhost-ctrl-gpu"];
+    let named = std::env::var_os("DTC_CUDA_DRIVER").is_some_and(|driver| !driver.is_empty());
+    let exists = |path: &&str| std::path::Path::new(path).exists();
+    let has = named || ask_place(null()).uses_cuda() || DEVICES.iter().any(exists) || has_device_of_nvidia();
+    HAS_GPU.store(has.into(), Ordering::Relaxed);
+    has
+}
+
+/// Whether a device of NVIDIA is on a bus of the machine; true if the system does not say.
+fn has_device_of_nvidia() -> bool {
+    const NVIDIA: &str = "0x10de";
+    let Ok(devices) = std::fs::read_dir("/sys/bus/pci/devices") else { return true };
+    let is_nvidia = |device: std::io::Result<std::fs::DirEntry>| {
+        let vendor = device.and_then(|device| std::fs::read_to_string(device.path().join("vendor")));
+        vendor.map_or(true, |vendor| vendor.trim() == NVIDIA)
+    };
+    devices.into_iter().any(is_nvidia)
+}
+
 /// Cycles of the time stamp counter for which the answer holds that the process does not use CUDA: 7 to 20 us. From there to the first memory of a
 /// GPU, the driver has to be loaded and to begin, which takes it milliseconds. The loader, who is asked otherwise, takes 20 ns.
 #[cfg(target_arch = "x86_64")]
 const ANSWER_HOLDS: u64 = 1 << 15;
 
+#[cfg(target_arch = "x86_64")]
 thread_local! {
     /// When this thread was told so.
     static WITHOUT_CUDA_AT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A counter that grows with time, or 0.
-#[inline]
-fn cycles() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every processor has it.
-    return unsafe { std::arch::x86_64::_rdtsc() };
-    #[cfg(not(target_arch = "x86_64"))]
-    0
-}
-
-/// Where an address lies.
+/// Where an address lies. On a machine without a GPU, nothing is asked.
 #[inline]
 pub fn place_of(address: *const c_void) -> Place {
-    let now = cycles();
+    if has_gpu() { place_beside_gpu(address) } else { Place::WITHOUT_CUDA }
+}
+
+#[inline(never)]
+fn place_beside_gpu(address: *const c_void) -> Place {
     #[cfg(target_arch = "x86_64")]
-    if now.wrapping_sub(WITHOUT_CUDA_AT.get()) < ANSWER_HOLDS {
-        return Place::WITHOUT_CUDA;
+    {
+        // SAFETY: every processor has it.
+        let now = unsafe { std::arch::x86_64::_rdtsc() };
+        if now.wrapping_sub(WITHOUT_CUDA_AT.get()) >= ANSWER_HOLDS {
+            let place = ask_place(address);
+            if place.uses_cuda() {
+                return place;
+            }
+            WITHOUT_CUDA_AT.set(now);
+        }
+        Place::WITHOUT_CUDA
     }
-    ask_place(address, now)
+    #[cfg(not(target_arch = "x86_64"))]
+    ask_place(address)
 }
 
 #[cold]
 #[inline(never)]
-fn ask_place(address: *const c_void, now: u64) -> Place {
+fn ask_place(address: *const c_void) -> Place {
     let mut place = Place { kind: 0, device: 0 };
     // SAFETY: any address may be asked about; both places are writable.
     if unsafe { dtc::dtc_memory_kind(address, &mut place.kind, &mut place.device) } != DTC_OK {
         place = Place { kind: DTC_MEMORY_HOST, device: 0 };
-    }
-    if !place.uses_cuda() {
-        WITHOUT_CUDA_AT.set(now);
     }
     place
 }
@@ -352,20 +399,4 @@ pub fn fail<A: Abi>(code: c_int) -> c_int {
     // SAFETY: a communicator of the MPI.
     unsafe { (pmpi::<A>().comm_call_errhandler)(A::handles().comm_self, code) };
     code
-}
-
-/// Whether the process may have memory of a GPU: a driver is named, loaded, or has its device here. As found at the first question.
-pub fn has_gpu() -> bool {
-    use std::sync::atomic::AtomicU8;
-    const UNKNOWN: u8 = 2;
-    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
-    let known = KNOWN.load(Ordering::Relaxed);
-    if known != UNKNOWN {
-        return known == 1;
-    }
-    let named = std::env::var_os("DTC_CUDA_DRIVER").is_some_and(|driver| !driver.is_empty());
-    let exists = |path: &str| std::path::Path::new(path).exists();
-    let has = named || place_of(std::ptr::null()).uses_cuda() || exists("/dev/nvidiactl") || exists("/dev/dxg");
-    KNOWN.store(has.into(), Ordering::Relaxed);
-    has
 }

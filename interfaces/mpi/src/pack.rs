@@ -3,8 +3,8 @@
 use crate::abi::{Abi, MPI_SUCCESS};
 use crate::memory::{Form, Moved, Place, fail, is_decoded, offset, place_of, span_of, takes_devices, true_lb_of};
 use crate::moves::{Move, Packing};
-use crate::recall::{if_known, recall};
-use crate::rent::{self, Purpose, Refused, plan_now, plan_of_use};
+use crate::recall::recall;
+use crate::rent::{Purpose, Refused, plan_now, plan_of_use};
 use crate::report::{Counted, count};
 use crate::staged::Buffer;
 use crate::start::{is_ready, passes_through};
@@ -86,9 +86,7 @@ impl<A: Abi> PackCall<A> {
             return self.on_device(memory, packed);
         }
         let of = if self.packing == Packing::Pack { Use::Pack } else { Use::Unpack };
-        let is_left = if_known::<A, _>(datatype, |known| rent::is_left(known, elements, of))
-            .unwrap_or_else(|| rent::is_left_by_size::<A>(datatype, elements, of));
-        if is_left || self.packed.is_null() {
+        if self.packed.is_null() {
             return Ok(None);
         }
         let plan = plan_of_use::<A>(elements, datatype, Purpose::alone(of), self.communicator)?;

@@ -57,6 +57,11 @@ impl DecodedType {
         !memory.is_null() || self.true_lb >= PAGE
     }
 
+    /// Packed bytes of the calls that dtc does, by [`Use`].
+    pub fn all_served(&self) -> &[Sizes; Use::ALL.len()] {
+        &self.served
+    }
+
     /// Packed bytes of the calls that dtc does.
     #[inline]
     pub fn served(&self, of: Use) -> Sizes {

@@ -4,7 +4,7 @@ use crate::abi::{Abi, MPI_SUCCESS};
 use crate::calls::Call;
 use crate::memory::fail;
 use crate::rent::Refused;
-use crate::staged::{Message, MessageKind, Staged, Staging, is_left, stage_packed, stage_received};
+use crate::staged::{Message, MessageKind, Staged, Staging, stage_packed, stage_received};
 use crate::words::Words;
 use dtc_mpi_table::Use;
 use std::ffi::c_int;
@@ -106,10 +106,6 @@ pub fn replaced(words: &Words<'_>) -> [usize; 12] {
 /// `MPI_Sendrecv`: both halves, communicator, status. Either half is staged by itself.
 pub unsafe fn sendrecv<A: Abi>(words: &mut Words<'_>) -> c_int {
     let [sent, received] = halves::<A>(words);
-    if is_left(&sent) && is_left(&received) {
-        // SAFETY: the program's arguments.
-        return unsafe { words.mpi() };
-    }
     let staged = stage_packed(&sent).and_then(|out| Ok((out, stage_received(&received, MessageKind::Received)?)));
     match staged {
         Err(Refused(code)) => code,

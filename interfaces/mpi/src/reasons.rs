@@ -1,7 +1,6 @@
 //! Why dtc did not do a call, as far as its arguments tell afterwards: for the report alone.
 
 use crate::abi::{Abi, Handle};
-use crate::calls::Arguments;
 use crate::limits::{LARGEST_MESSAGE, limits};
 use crate::memory::{sends_packed, size_of};
 use crate::recall::{Knowledge, recall};
@@ -12,17 +11,10 @@ use dtc_mpi_table::{Sizes, Use};
 
 /// The reason.
 pub fn reason_of<A: Abi>(call: &CountedCall) -> Reason {
-    let CountedCall { arguments, elements, datatype, rank } = *call;
-    let packs = matches!(arguments, Arguments::Pack | Arguments::Unpack);
-    let sends = matches!(arguments, Arguments::Send | Arguments::BeginSend);
-    let of = match arguments {
-        Arguments::Pack => Use::Pack,
-        Arguments::Unpack => Use::Unpack,
-        Arguments::Send | Arguments::Receive => Use::Message,
-        _ => Use::Exchange,
-    };
+    let CountedCall { of, sends, elements, datatype, rank } = *call;
+    let packs = matches!(of, Use::Pack | Use::Unpack);
     let (smallest, datatype) = (limits().smallest(of), A::Handle::of(datatype));
-    if elements <= 0 || (!packs && rank == A::CONSTANTS.proc_null) {
+    if elements <= 0 || rank == Some(A::CONSTANTS.proc_null) {
         return Reason::Nothing;
     }
     if !is_ready::<A>() || datatype == A::handles().datatype_null {

@@ -80,6 +80,11 @@ impl Rent {
 }
 
 impl Remembered {
+    /// The value of the handle.
+    pub fn datatype(&self) -> usize {
+        self.datatype
+    }
+
     const NOTHING: Remembered = Remembered { datatype: 0, is: Knowledge::Predefined, plan: None, rent: Rent::NONE };
 }
 

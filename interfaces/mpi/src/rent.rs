@@ -5,8 +5,9 @@
 //! What a use costs is estimated from its bytes and from what the MPI loses on such pieces, by its table ([`limits`](crate::limits)). The pieces of vectors
 //! are known without decoding; of others, the loss is one that half of the calls exceed.
 
-use crate::abi::{Abi, MPI_SUCCESS};
+use crate::abi::{Abi, Handle, MPI_SUCCESS};
 use crate::envelope::{Envelope, envelope_of, is_named};
+use crate::kept;
 use crate::limits::{LARGEST_MESSAGE, limits};
 use crate::memory::{extent_of, place_of, size_of, true_extent_of};
 use crate::plan::{self, PlanRef};
@@ -100,28 +101,34 @@ fn estimate<A: Abi>(datatype: A::Handle, rent: &mut Rent) {
     rent.price = if may_be_contiguous::<A>(datatype, rent.size) { PRICE_OF_DENSE * price } else { price };
 }
 
-/// Whether the MPI does a call with so many elements, as far as this thread remembers the datatype.
+/// Whether the MPI does a call with so many elements, as far as this thread remembers the datatype. If so, that is kept for all threads.
 #[inline]
 pub fn is_left(known: &mut Remembered, elements: i64, of: Use) -> bool {
-    let serves = |sizes: Sizes, size: i64| elements.checked_mul(size).is_some_and(|bytes| sizes.hold(bytes));
-    match (known.is, &known.plan) {
-        (Knowledge::Predefined, _) => true,
-        (Knowledge::Decoded, Some(plan)) => plan.derived().is_none() || !serves(plan.served(of), plan.size),
-        (Knowledge::Decoded, None) => false,
-        (Knowledge::NotDecoded, _) => {
-            let rent = &mut known.rent;
-            rent.size > 0 && !serves(rent.served[of as usize], rent.size) && rent.leave()
-        }
+    const NOTHING: [Sizes; Use::ALL.len()] = [Sizes::NONE; Use::ALL.len()];
+    let (size, served) = match (known.is, &known.plan) {
+        (Knowledge::Predefined, _) => (0, &NOTHING),
+        (Knowledge::Decoded, Some(plan)) if plan.derived().is_none() => (0, &NOTHING),
+        (Knowledge::Decoded, Some(plan)) => (plan.size, plan.all_served()),
+        (Knowledge::Decoded, None) => return false,
+        (Knowledge::NotDecoded, _) if known.rent.size == 0 => return false,
+        (Knowledge::NotDecoded, _) => (known.rent.size, &known.rent.served),
+    };
+    let leaves = !elements.checked_mul(size).is_some_and(|bytes| served[of as usize].hold(bytes));
+    if leaves {
+        kept::keep(known.datatype(), size, served);
     }
+    leaves && (known.is != Knowledge::NotDecoded || known.rent.leave())
 }
 
-/// The same of a datatype that this thread does not remember: one question to the MPI, where looking it up takes several.
-#[inline]
+/// The same as [`is_left`] of a datatype that this thread does not remember: one question to the MPI, where looking it up takes several.
 pub fn is_left_by_size<A: Abi>(datatype: A::Handle, elements: i64, of: Use) -> bool {
-    let Some(bytes) = size_of::<A>(datatype).and_then(|size| elements.checked_mul(size)) else { return false };
-    let limits = limits();
-    !limits.any()[of as usize].hold(bytes)
-        || (limits.leaves_whole && bytes < LOOKED_AT && is_hardly_used::<A>(datatype))
+    let Some(size) = size_of::<A>(datatype) else { return false };
+    let (limits, Some(bytes)) = (limits(), elements.checked_mul(size)) else { return false };
+    if !limits.any()[of as usize].hold(bytes) {
+        kept::keep(datatype.word(), size, limits.any());
+        return true;
+    }
+    limits.leaves_whole && bytes < LOOKED_AT && is_hardly_used::<A>(datatype)
 }
 
 /// Decodes a datatype, if the MPI accepts it, which it says by a send to no process. None if dtc cannot decode it, or if another thread is
@@ -137,6 +144,7 @@ fn buy<A: Abi>(datatype: A::Handle, communicator: A::Handle) -> Result<Option<Pl
         return Err(Refused(accepted));
     }
     plan::make::<A>(datatype);
+    kept::forget(datatype.word());
     Ok(recall_anew::<A, _>(datatype, |known| known.plan.clone()).flatten())
 }
 
@@ -213,7 +221,7 @@ fn plan_for_rent<A: Abi>(
         }
         let rent = &mut known.rent;
         if rent.is_stale() {
-            rent.renew(size_of::<A>(datatype).unwrap_or(0), limits.any());
+            rent.renew(size_of::<A>(datatype).unwrap_or(0), *limits.any());
         }
         let Some(bytes) = elements.checked_mul(rent.size).filter(|bytes| *bytes >= least) else { return Ok(false) };
         rent.bytes = rent.bytes.saturating_add(bytes.min(LARGEST_MESSAGE));

@@ -1,10 +1,11 @@
 //! Counts each call, by its name, for a process whose `DTC_MPI_REPORT` asks: the table of [`exports`](crate::exports) then leads here first.
 //! Otherwise nothing is counted, and a call costs nothing more.
 
-use crate::calls::{Arguments, CALLS, Call, Function, NAMES, SHAPES, Table, for_each_call};
+use crate::calls::{CALLS, Call, Elements, Function, NAMES, SHAPES, Table, for_each_call};
 use crate::print;
 use crate::report::{now, seconds, work_done};
-use crate::words::{pass, taken};
+use crate::words::{pass, taken, with_words};
+use dtc_mpi_table::Use;
 use once_cell::race::OnceBox;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -49,16 +50,18 @@ impl Reason {
     }
 }
 
-/// A call, or half of an exchange: its arguments as the program gave them.
+/// Elements of a call as the program gave them.
 pub struct CountedCall {
-    /// What stands in its arguments.
-    pub arguments: Arguments,
-    /// How many elements there are.
+    /// What is done with them.
+    pub of: Use,
+    /// Whether they are sent.
+    pub sends: bool,
+    /// How many there are.
     pub elements: i64,
     /// The value of the handle.
     pub datatype: usize,
-    /// The process that they go to or come from.
-    pub rank: c_int,
+    /// The process that they go to or come from, if the call names one.
+    pub rank: Option<c_int>,
 }
 
 /// What the ABI that is bound knows of calls.
@@ -94,22 +97,15 @@ static COUNTED: [CallCounts; CALLS] = [const {
 /// Where the counted calls go on.
 static ENTRIES: [AtomicPtr<c_void>; CALLS] = [const { AtomicPtr::new(null_mut()) }; CALLS];
 
-/// The datatypes of a call, with what else stands in its arguments: two of an exchange, none of calls with several or none.
-fn datatypes_of(call: usize, words: &[usize]) -> [Option<CountedCall>; 2] {
+/// The elements of a call: two of an exchange, none of calls with several datatypes or none.
+fn counted_calls(call: usize, words: &[usize]) -> [Option<CountedCall>; 2] {
     let (arguments, _, wide) = SHAPES[call];
     let word = |at: usize| words.get(at).copied().unwrap_or(0);
-    let from = |first: usize, arguments: Arguments| {
+    let one = |Elements { first, rank, of, sends, .. }| {
         let elements = if wide { word(first + 1) as i64 } else { i64::from(word(first + 1) as c_int) };
-        let packs = matches!(arguments, Arguments::Pack | Arguments::Unpack);
-        let rank = if packs { 0 } else { word(first + 3) as c_int };
-        Some(CountedCall { arguments, elements, datatype: word(first + 2), rank })
+        CountedCall { of, sends, elements, datatype: word(first + 2), rank: rank.map(|at| word(at) as c_int) }
     };
-    match arguments {
-        Arguments::Other => [None, None],
-        Arguments::Unpack => [from(3, arguments), None],
-        Arguments::Exchange => [from(0, Arguments::BeginSend), from(5, Arguments::BeginReceive)],
-        _ => [from(0, arguments), None],
-    }
+    arguments.elements().map(|elements| elements.map(one))
 }
 
 /// Does a call, and counts it.
@@ -127,7 +123,7 @@ fn around(call: usize, words: &[usize], work: impl FnOnce(Function) -> c_int) ->
     calls.fetch_add(1, Relaxed);
     nanoseconds.fetch_add(time, Relaxed);
     let Some(classifier) = CLASSIFIER.get() else { return result };
-    let counted_call = datatypes_of(call, words);
+    let counted_call = counted_calls(call, words);
     let both = counted_call[1].is_some();
     for counted_call in counted_call.iter().flatten() {
         let reason = (classifier.reason)(counted_call);
@@ -148,7 +144,7 @@ macro_rules! count {
     };
     (@function $name:ident $arity:tt) => {
         || {
-            taken!($arity [] words {
+            with_words!($arity taken! [] words {
                 let words: &[usize] = words;
                 // SAFETY: the call's function, or its wrapper, with the program's arguments.
                 around(Call::$name as usize, words, |entry| unsafe { pass(entry, words) })

@@ -10,11 +10,12 @@
 //! Elements on a GPU are packed into pinned memory of the host, or, for an MPI that is CUDA-aware and more than a few bytes, into memory of that GPU
 //! ([`memory`](crate::memory)).
 
-use crate::abi::{Abi, MPI_SUCCESS};
+use crate::abi::{Abi, Handle, MPI_SUCCESS};
+use crate::kept;
 use crate::limits::LARGEST_MESSAGE;
 use crate::memory::{
-    Direction, Form, Moved, Place, fail, form_of, offset, place_of, sends_packed, span_of, take_for_message,
-    takes_devices, transfer_of, true_lb_of,
+    Direction, Form, Moved, Place, fail, form_of, has_gpu_now, offset, place_of, sends_packed, span_of,
+    take_for_message, takes_devices, transfer_of, true_lb_of,
 };
 use crate::moves::{Move, Packing};
 use crate::plan::DecodedType;
@@ -166,13 +167,20 @@ fn stage_beside_cuda<A: Abi>(message: &Message<A>, kind: MessageKind) -> Result<
     Ok(BesideCuda::OfHost)
 }
 
-/// Whether the MPI moves a message, as far as a few nanoseconds tell: it has no elements, few bytes, or a datatype that is not packed.
+/// Whether a message has no elements, or names nothing that the MPI accepts.
+#[inline(always)]
+pub fn is_nothing<A: Abi>(message: &Message<A>) -> bool {
+    let Message { buffer, peer, communicator, .. } = *message;
+    let handles = A::handles();
+    let null = communicator == handles.comm_null || buffer.datatype == handles.datatype_null;
+    buffer.elements <= 0 || peer == A::CONSTANTS.proc_null || null
+}
+
+/// Whether the MPI moves the elements of a message, as far as a few nanoseconds tell: there are none, they have few bytes, or a datatype that is not packed.
 #[inline]
 pub fn is_left<A: Abi>(message: &Message<A>) -> bool {
-    let Message { buffer, peer, communicator, of } = *message;
-    let handles = A::handles();
-    let nothing = buffer.elements <= 0 || peer == A::CONSTANTS.proc_null;
-    if nothing || communicator == handles.comm_null || buffer.datatype == handles.datatype_null || passes_through() {
+    let (buffer, of) = (message.buffer, message.of);
+    if is_nothing(message) || passes_through() {
         return true;
     }
     if place_of(buffer.memory).uses_cuda() {
@@ -182,12 +190,19 @@ pub fn is_left<A: Abi>(message: &Message<A>) -> bool {
         .unwrap_or_else(|| rent::is_left_by_size::<A>(buffer.datatype, buffer.elements, of))
 }
 
+/// Whether the MPI moves the elements of a message for certain, without a question to the MPI and without what threads remember.
+#[inline(always)]
+pub fn is_left_at_once<A: Abi>(message: &Message<A>) -> bool {
+    let (buffer, of) = (message.buffer, message.of);
+    is_nothing(message)
+        || passes_through()
+        || (has_gpu_now() == Some(false) && kept::is_left(buffer.datatype.word(), buffer.elements, of))
+}
+
 /// Takes staging memory for a message; none if the MPI shall move it.
 fn stage<A: Abi>(message: &Message<A>, kind: MessageKind) -> Staging<A> {
-    let Message { buffer, peer, communicator, of } = *message;
-    let handles = A::handles();
-    let nothing = buffer.elements <= 0 || peer == A::CONSTANTS.proc_null;
-    if nothing || communicator == handles.comm_null || buffer.datatype == handles.datatype_null || passes_through() {
+    let Message { buffer, communicator, of, .. } = *message;
+    if is_nothing(message) || passes_through() {
         return Ok(None);
     }
     let place = place_of(buffer.memory);
@@ -234,13 +249,10 @@ pub fn stage_sent<A: Abi>(message: &Message<A>) -> Staging<A> {
 /// # Errors
 ///
 /// See [`stage_sent`].
-#[inline]
 pub fn stage_packed<A: Abi>(message: &Message<A>) -> Staging<A> {
-    if is_left(message) { Ok(None) } else { stage_and_pack(message) }
-}
-
-#[inline(never)]
-fn stage_and_pack<A: Abi>(message: &Message<A>) -> Staging<A> {
+    if is_left(message) {
+        return Ok(None);
+    }
     match stage_sent(message)? {
         Some(staged) if staged.pack_sent() => Ok(Some(staged)),
         Some(staged) => refuse::<A, _>(staged.bound, A::CONSTANTS.err_other),
@@ -254,13 +266,10 @@ fn stage_and_pack<A: Abi>(message: &Message<A>) -> Staging<A> {
 /// # Errors
 ///
 /// See [`stage_sent`].
-#[inline]
 pub fn stage_received<A: Abi>(message: &Message<A>, kind: MessageKind) -> Staging<A> {
-    if is_left(message) { Ok(None) } else { stage_to_receive(message, kind) }
-}
-
-#[inline(never)]
-fn stage_to_receive<A: Abi>(message: &Message<A>, kind: MessageKind) -> Staging<A> {
+    if is_left(message) {
+        return Ok(None);
+    }
     let Some(mut staged) = stage(message, kind)? else { return Ok(None) };
     if !staged.receive_with_gap() {
         return refuse::<A, _>(staged.bound, A::CONSTANTS.err_no_mem);

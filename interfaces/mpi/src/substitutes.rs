@@ -9,7 +9,7 @@ use crate::memory::fail;
 use crate::operations::{Operation, OperationRef};
 use crate::pmpi::pmpi;
 use crate::point_to_point::replaced;
-use crate::words::{Words, enter, pass};
+use crate::words::{Words, enter, pass, taken, with_words};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -333,7 +333,7 @@ macro_rules! put {
         }
     };
     (@one $table:ident $name:ident $arity:tt $wrapper:ident i64) => {
-        put_large($table, Call::$name, enter!($name $arity, large::$wrapper));
+        put_large($table, Call::$name, enter!($name $arity, large::$wrapper::<A>));
     };
     (@one $table:ident $name:ident $arity:tt $wrapper:ident c_int) => {};
 }
@@ -348,14 +348,14 @@ pub fn substitute<A: Abi>(table: &mut Table) {
             *place = substitute;
         }
     };
-    put(Call::MPI_Isendrecv, enter!(MPI_Isendrecv 12, isendrecv));
-    put(Call::MPI_Isendrecv_replace, enter!(MPI_Isendrecv_replace 9, isendrecv_replace));
+    put(Call::MPI_Isendrecv, enter!(MPI_Isendrecv 12, isendrecv::<A>));
+    put(Call::MPI_Isendrecv_replace, enter!(MPI_Isendrecv_replace 9, isendrecv_replace::<A>));
     // Open MPI 4.1 has them as extensions.
     put(Call::MPI_Alltoallw_init, find::function(c"MPIX_Alltoallw_init"));
     put(Call::MPI_Neighbor_alltoallw_init, find::function(c"MPIX_Neighbor_alltoallw_init"));
-    put(Call::MPI_Request_get_status_all, enter!(MPI_Request_get_status_all 4, request_get_status_all));
-    put(Call::MPI_Request_get_status_any, enter!(MPI_Request_get_status_any 5, request_get_status_any));
-    put(Call::MPI_Request_get_status_some, enter!(MPI_Request_get_status_some 5, request_get_status_some));
+    put(Call::MPI_Request_get_status_all, enter!(MPI_Request_get_status_all 4, request_get_status_all::<A>));
+    put(Call::MPI_Request_get_status_any, enter!(MPI_Request_get_status_any 5, request_get_status_any::<A>));
+    put(Call::MPI_Request_get_status_some, enter!(MPI_Request_get_status_some 5, request_get_status_some::<A>));
     put_all_large::<A>(table);
 }
 

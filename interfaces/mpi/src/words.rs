@@ -5,7 +5,7 @@
 //! as words is the call of the program, whatever its types are.
 
 use crate::abi::{Abi, Handle};
-use crate::calls::{Call, SHAPES, next};
+use crate::calls::{Arguments, Call, SHAPES, next};
 use crate::staged::{Buffer, Message, Staged};
 use dtc_mpi_table::Use;
 use std::ffi::{c_int, c_void};
@@ -51,6 +51,12 @@ impl<'a> Words<'a> {
     #[inline(always)]
     pub fn int(&self, at: usize) -> c_int {
         self.word(at) as c_int
+    }
+
+    /// What stands in the arguments.
+    #[inline(always)]
+    pub fn arguments(&self) -> Arguments {
+        SHAPES[self.call as usize].0
     }
 
     /// Whether counts have 64 bits: in the large-count forms.
@@ -122,21 +128,26 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Defines a function `taken` that C calls with so many words, of which `$words` is a slice in its body.
+/// Goes on to the macro `$then` with names of so many words, and what follows.
+macro_rules! with_words {
+    (0 $then:ident! $($rest:tt)*) => { $then! { () $($rest)* } };
+    (1 $then:ident! $($rest:tt)*) => { $then! { (a) $($rest)* } };
+    (2 $then:ident! $($rest:tt)*) => { $then! { (a b) $($rest)* } };
+    (3 $then:ident! $($rest:tt)*) => { $then! { (a b c) $($rest)* } };
+    (4 $then:ident! $($rest:tt)*) => { $then! { (a b c d) $($rest)* } };
+    (5 $then:ident! $($rest:tt)*) => { $then! { (a b c d e) $($rest)* } };
+    (6 $then:ident! $($rest:tt)*) => { $then! { (a b c d e f) $($rest)* } };
+    (7 $then:ident! $($rest:tt)*) => { $then! { (a b c d e f g) $($rest)* } };
+    (9 $then:ident! $($rest:tt)*) => { $then! { (a b c d e f g h i) $($rest)* } };
+    (10 $then:ident! $($rest:tt)*) => { $then! { (a b c d e f g h i j) $($rest)* } };
+    (11 $then:ident! $($rest:tt)*) => { $then! { (a b c d e f g h i j k) $($rest)* } };
+    (12 $then:ident! $($rest:tt)*) => { $then! { (a b c d e f g h i j k l) $($rest)* } };
+}
+pub(crate) use with_words;
+
+/// Defines a function `taken` that C calls with words, of which `$words` is a slice in its body.
 macro_rules! taken {
-    (0 $($rest:tt)*) => { $crate::words::taken!(@define () $($rest)*); };
-    (1 $($rest:tt)*) => { $crate::words::taken!(@define (a) $($rest)*); };
-    (2 $($rest:tt)*) => { $crate::words::taken!(@define (a b) $($rest)*); };
-    (3 $($rest:tt)*) => { $crate::words::taken!(@define (a b c) $($rest)*); };
-    (4 $($rest:tt)*) => { $crate::words::taken!(@define (a b c d) $($rest)*); };
-    (5 $($rest:tt)*) => { $crate::words::taken!(@define (a b c d e) $($rest)*); };
-    (6 $($rest:tt)*) => { $crate::words::taken!(@define (a b c d e f) $($rest)*); };
-    (7 $($rest:tt)*) => { $crate::words::taken!(@define (a b c d e f g) $($rest)*); };
-    (9 $($rest:tt)*) => { $crate::words::taken!(@define (a b c d e f g h i) $($rest)*); };
-    (10 $($rest:tt)*) => { $crate::words::taken!(@define (a b c d e f g h i j) $($rest)*); };
-    (11 $($rest:tt)*) => { $crate::words::taken!(@define (a b c d e f g h i j k) $($rest)*); };
-    (12 $($rest:tt)*) => { $crate::words::taken!(@define (a b c d e f g h i j k l) $($rest)*); };
-    (@define ($($word:ident)*) [$($generic:tt)*] $words:ident $body:block) => {
+    (($($word:ident)*) [$($generic:tt)*] $words:ident $body:block) => {
         unsafe extern "C" fn taken<$($generic)*>($($word: usize),*) -> c_int {
             let $words: &mut [usize] = &mut [$($word),*];
             $body
@@ -145,12 +156,19 @@ macro_rules! taken {
 }
 pub(crate) use taken;
 
+/// The type of a function for C with these words.
+macro_rules! function_of {
+    ($($word:ident)*) => { unsafe extern "C" fn($($crate::words::function_of!(@word $word)),*) -> c_int };
+    (@word $word:ident) => { usize };
+}
+pub(crate) use function_of;
+
 /// The address of a function for C that has a wrapper do a call of so many arguments, for the ABI `A`.
 macro_rules! enter {
-    ($name:ident $arity:tt, $($wrapper:tt)+) => {{
-        $crate::words::taken!($arity [A: Abi] words {
+    ($name:ident $arity:tt, $wrapper:path) => {{
+        with_words!($arity taken! [A: Abi] words {
             // SAFETY: the program's arguments.
-            unsafe { $($wrapper)+::<A>(&mut $crate::words::Words::new(Call::$name, words)) }
+            unsafe { $wrapper(&mut Words::new(Call::$name, words)) }
         });
         taken::<A> as *const () as Function
     }};
@@ -167,11 +185,10 @@ pub unsafe fn pass(function: *mut c_void, words: &[usize]) -> c_int {
     macro_rules! pass {
         ($($word:ident)*) => {{
             // SAFETY: as the caller says.
-            let function: unsafe extern "C" fn($(pass!(@word $word)),*) -> c_int = unsafe { std::mem::transmute(function) };
+            let function: function_of!($($word)*) = unsafe { std::mem::transmute(function) };
             // SAFETY: as the caller says.
             unsafe { function($($word),*) }
         }};
-        (@word $word:ident) => { usize };
     }
     match *words {
         [] => pass!(),

@@ -185,10 +185,13 @@ impl Cell {
     }
 }
 
-/// The gains of calls with pieces of one kind, by column; NaN where none was measured.
+/// The gains of calls with pieces of one kind, by column; [`UNMEASURED`] where none was measured.
 pub type Row = [f32; SIZES.len()];
 
-const NOT_MEASURED: Row = [f32::NAN; SIZES.len()];
+/// The gain of what was not measured. No NaN: a comparison with one may raise the floating-point exception "invalid", which ends programs that trap it.
+pub(crate) const UNMEASURED: f32 = -1.0;
+
+const NOT_MEASURED: Row = [UNMEASURED; SIZES.len()];
 
 /// What was measured of one MPI.
 #[derive(Clone, PartialEq)]
@@ -246,9 +249,8 @@ impl Table {
 
     /// The same, if it is the first of its cell or lower than what was measured before.
     pub fn lower(&mut self, cell: &Cell) -> bool {
-        // NaN, where nothing was measured, is the larger one.
         let place = self.place(cell);
-        place.map(|place| *place = cell.gain.min(*place)).is_some()
+        place.map(|place| *place = if *place < 0.0 { cell.gain } else { cell.gain.min(*place) }).is_some()
     }
 
     /// Everything that was measured.
@@ -257,7 +259,7 @@ impl Table {
         rows.flat_map(move |(of, (arrangement, density, at))| {
             let row = *self.row(of, arrangement, density, at);
             let cell = move |(size, gain)| Cell { r#use: of, arrangement, density, piece: PIECES[at], size, gain };
-            SIZES.into_iter().zip(row).map(cell).filter(|cell| !cell.gain.is_nan())
+            SIZES.into_iter().zip(row).map(cell).filter(|cell| cell.gain >= 0.0)
         })
     }
 
@@ -277,7 +279,7 @@ impl Table {
         let below = if SIZES[above] <= bytes { above } else { above.saturating_sub(1) };
         let cell = |piece: usize, size: usize| self.row(of, pieces.arrangement, density, piece)[size];
         let cells = around.into_iter().flat_map(|piece| [cell(piece, below), cell(piece, above)]);
-        cells.map(|gain| if gain.is_nan() { 0.0 } else { gain }).fold(f32::INFINITY, f32::min)
+        cells.map(|gain| gain.max(0.0)).fold(f32::MAX, f32::min)
     }
 
     /// What a call gains whose pieces are not known, if dtc does it: half of the calls of its size that dtc does gain more. 0 if there
@@ -303,7 +305,7 @@ impl Table {
         let column =
             |at: usize| kinds().map(move |(arrangement, density, piece)| self.row(of, arrangement, density, piece)[at]);
         let done = |at: usize| {
-            let measured = column(at).filter(|gain| !gain.is_nan()).count();
+            let measured = column(at).filter(|gain| *gain >= 0.0).count();
             let done = column(at).filter(|gain| gains(*gain)).count();
             done > 0 && done * SOME >= measured
         };

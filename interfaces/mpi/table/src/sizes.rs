@@ -16,6 +16,9 @@ pub struct Sizes {
 /// The bit of [`Sizes::ALL`].
 const EVERY: u16 = 1 << 15;
 
+/// The bits of columns.
+const COLUMNS: u16 = (1 << SIZES.len()) - 1;
+
 /// Bits of the smallest size, and how many a column is beyond the one before.
 const FIRST: u32 = SIZES[0].trailing_zeros();
 const STEP: u32 = SIZES[1].trailing_zeros() - FIRST;
@@ -31,6 +34,21 @@ impl Sizes {
     pub(crate) fn of_columns(columns: [bool; SIZES.len()]) -> Sizes {
         let bit = |(at, gains): (usize, bool)| u16::from(gains) << at;
         Sizes { columns: columns.into_iter().enumerate().map(bit).sum() }
+    }
+
+    /// Bits that say which sizes these are.
+    pub const BITS: u32 = SIZES.len() as u32 + 1;
+
+    /// The lowest [`Sizes::BITS`] bits, for [`Sizes::of_bits`].
+    pub fn bits(self) -> u64 {
+        u64::from(self.columns & COLUMNS) | u64::from(self.columns & EVERY != 0) << SIZES.len()
+    }
+
+    /// The sizes of these bits; those above do not count.
+    #[inline]
+    pub fn of_bits(bits: u64) -> Sizes {
+        let every = if bits >> SIZES.len() & 1 == 1 { EVERY } else { 0 };
+        Sizes { columns: bits as u16 & COLUMNS | every }
     }
 
     /// Those of both.
@@ -83,5 +101,15 @@ mod tests {
             assert!(!Sizes::NONE.hold(bytes), "{bytes}");
         }
         assert_eq!((Sizes::ALL.smallest(), Sizes::NONE.smallest()), (Some(2), None));
+    }
+
+    #[test]
+    fn sizes_are_those_of_their_bits() {
+        let some = Sizes::of_columns([false, true, true, false, false, false, false, false, true]);
+        for sizes in [Sizes::NONE, some] {
+            assert_eq!(Sizes::of_bits(sizes.bits() | 1 << Sizes::BITS), sizes);
+        }
+        let all = Sizes::of_bits(Sizes::ALL.bits());
+        assert!([2, 255, 256, i64::MAX].into_iter().all(|bytes| all.hold(bytes)));
     }
 }

@@ -72,13 +72,13 @@ impl fmt::Display for Table {
                 for density in Density::ALL {
                     for (at, piece) in PIECES.iter().enumerate() {
                         let row = self.row(of, arrangement, density, at);
-                        if row.iter().all(|gain| gain.is_nan()) {
+                        if row.iter().all(|gain| *gain < 0.0) {
                             continue;
                         }
                         let (of, arrangement, density) = (of.name(), arrangement.name(), density.name());
                         write!(to, "{of:<9} {arrangement:<8} {density:<5} {piece:>6} ")?;
                         for gain in row {
-                            if gain.is_nan() { write!(to, "     -")? } else { write!(to, " {gain:>5.2}")? }
+                            if *gain < 0.0 { write!(to, "     -")? } else { write!(to, " {gain:>5.2}")? }
                         }
                         writeln!(to)?;
                     }

@@ -328,6 +328,17 @@ fn a_process_without_use_for_the_library_has_no_thread_of_it() {
 
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
+fn a_program_that_traps_floating_point_exceptions_meets_none() {
+    for launcher in Launcher::all("a_program_that_traps_floating_point_exceptions_meets_none") {
+        let folder = TempDir::new().expect("a folder");
+        let program = launcher.compile("traps.c", folder.path(), &["-lm"]);
+        let output = launcher.pass(1, &program, &[("DTC_MPI_REPORT", "1"), ("DTC_MPI_TABLE", "")]);
+        assert!(text(&output).contains("traps: done") && handled(&output, ": MPI_Pack:") > 0, "{}", text(&output));
+    }
+}
+
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
 fn threads_send_and_receive_at_once() {
     for launcher in Launcher::some("threads_send_and_receive_at_once") {
         let folder = TempDir::new().expect("a folder");
