@@ -241,16 +241,18 @@ fn serving<'a>(query: &Query<'a>) -> Option<(&'a Boxes, BoxesKernel)> {
     fitting(query).filter(|(boxes, _)| long(boxes) && query.call.bytes >= tuning.min_bytes)
 }
 
-/// Serves calls of halves and bytes of which several move at once on both sides.
+/// Serves calls of halves of which two move at once on both sides.
 pub(super) fn at_once(query: &Query<'_>) -> Option<BoxesKernel> {
-    serving(query).map(|(_, kernel)| kernel).filter(|kernel| kernel.memory > 1 && kernel.packed > 1)
+    let (boxes, kernel) = serving(query)?;
+    (boxes.word == 2 && kernel.memory > 1 && kernel.packed > 1).then_some(kernel)
 }
 
 /// Serves calls whose boxes have more axes than tiles, or wider words. Tiles of two axes begin at lines of the packed bytes, and boxes do not.
 pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
     let (boxes, kernel) = serving(query)?;
     let narrow = boxes.word < 4;
-    if narrow && !query.unpacks() && kernel.packed == 1 {
+    let stored = if narrow { kernel.packed > 1 } else { boxes.runs().1 >= query.tuning().boxes.min_pack_run };
+    if !query.unpacks() && !stored {
         return None;
     }
     let axes = boxes.axes.iter().filter(|axis| axis.extent > 1).count();

@@ -167,6 +167,8 @@ pub(crate) struct BoxesTuning {
     pub(crate) run_bytes: u64,
     /// Bytes of a run on either side, at least.
     pub(crate) min_run: u64,
+    /// Packed bytes of a run in packs of words of 4 bytes and more, at least: shorter ones begin inside lines.
+    pub(crate) min_pack_run: u64,
     /// Bytes that a thread loads before it stores them.
     pub(crate) thread_bytes: u32,
     /// Loads of a thread before it stores, at most.

@@ -87,6 +87,7 @@ pub(crate) static SM_90: Tuning = Tuning {
         most_bytes: 46 << 10,
         run_bytes: 512,
         min_run: 64,
+        min_pack_run: 1024,
         thread_bytes: 64,
         most_loads: 16,
     },
