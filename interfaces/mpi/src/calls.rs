@@ -44,7 +44,7 @@ pub enum Arguments {
 
 /// Elements among the arguments of a call: memory, count and datatype follow each other.
 #[derive(Clone, Copy)]
-pub struct Elements {
+pub struct ElementArguments {
     /// The place of their memory.
     pub first: usize,
     /// That of the rank that they go to or come from.
@@ -59,12 +59,12 @@ pub struct Elements {
 
 impl Arguments {
     /// The elements of a call: two of an exchange, none of calls with several datatypes or none.
-    pub const fn elements(self) -> [Option<Elements>; 2] {
-        const fn one(first: usize, rank: Option<usize>, of: Use, sends: bool) -> Option<Elements> {
-            Some(Elements { first, rank, communicator: 5, of, sends })
+    pub const fn elements(self) -> [Option<ElementArguments>; 2] {
+        const fn one(first: usize, rank: Option<usize>, of: Use, sends: bool) -> Option<ElementArguments> {
+            Some(ElementArguments { first, rank, communicator: 5, of, sends })
         }
-        const fn half(first: usize, rank: usize, communicator: usize, sends: bool) -> Option<Elements> {
-            Some(Elements { first, rank: Some(rank), communicator, of: Use::Exchange, sends })
+        const fn half(first: usize, rank: usize, communicator: usize, sends: bool) -> Option<ElementArguments> {
+            Some(ElementArguments { first, rank: Some(rank), communicator, of: Use::Exchange, sends })
         }
         match self {
             Arguments::Send => [one(0, Some(3), Use::Message, true), None],
@@ -74,10 +74,10 @@ impl Arguments {
             Arguments::Matched => [one(0, None, Use::Message, false), None],
             Arguments::BeginMatched => [one(0, None, Use::Exchange, false), None],
             Arguments::Pack => {
-                [Some(Elements { first: 0, rank: None, communicator: 6, of: Use::Pack, sends: false }), None]
+                [Some(ElementArguments { first: 0, rank: None, communicator: 6, of: Use::Pack, sends: false }), None]
             }
             Arguments::Unpack => {
-                [Some(Elements { first: 3, rank: None, communicator: 6, of: Use::Unpack, sends: false }), None]
+                [Some(ElementArguments { first: 3, rank: None, communicator: 6, of: Use::Unpack, sends: false }), None]
             }
             Arguments::Exchange => [half(0, 3, 10, true), half(5, 8, 10, false)],
             Arguments::Replace => [half(0, 3, 7, true), half(0, 5, 7, false)],

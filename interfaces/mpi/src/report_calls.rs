@@ -1,7 +1,7 @@
 //! Counts each call, by its name, for a process whose `DTC_MPI_REPORT` asks: the table of [`exports`](crate::exports) then leads here first.
 //! Otherwise nothing is counted, and a call costs nothing more.
 
-use crate::calls::{CALLS, Call, Elements, Function, NAMES, SHAPES, Table, for_each_call};
+use crate::calls::{CALLS, Call, ElementArguments, Function, NAMES, SHAPES, Table, for_each_call};
 use crate::print;
 use crate::report::{now, seconds, work_done};
 use crate::words::{pass, taken, with_words};
@@ -101,7 +101,7 @@ static ENTRIES: [AtomicPtr<c_void>; CALLS] = [const { AtomicPtr::new(null_mut())
 fn counted_calls(call: usize, words: &[usize]) -> [Option<CountedCall>; 2] {
     let (arguments, _, wide) = SHAPES[call];
     let word = |at: usize| words.get(at).copied().unwrap_or(0);
-    let one = |Elements { first, rank, of, sends, .. }| {
+    let one = |ElementArguments { first, rank, of, sends, .. }| {
         let elements = if wide { word(first + 1) as i64 } else { i64::from(word(first + 1) as c_int) };
         CountedCall { of, sends, elements, datatype: word(first + 2), rank: rank.map(|at| word(at) as c_int) }
     };

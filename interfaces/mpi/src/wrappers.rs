@@ -1,7 +1,7 @@
 //! What the exported functions call, for each ABI.
 
 use crate::abi::Abi;
-use crate::calls::{CALLS, Call, Elements, Function, Table, for_each_call};
+use crate::calls::{CALLS, Call, ElementArguments, Function, Table, for_each_call};
 use crate::collectives::wrappers::{
     alltoallw, alltoallw_init, ialltoallw, ineighbor_alltoallw, neighbor_alltoallw, neighbor_alltoallw_init,
 };
@@ -20,8 +20,8 @@ use std::ffi::c_int;
 
 /// The message, or pack, of these elements.
 #[inline(always)]
-fn message_of<A: Abi>(words: &Words<'_>, elements: Elements) -> Message<A> {
-    let Elements { first, rank, communicator, of, .. } = elements;
+fn message_of<A: Abi>(words: &Words<'_>, elements: ElementArguments) -> Message<A> {
+    let ElementArguments { first, rank, communicator, of, .. } = elements;
     let peer = match rank {
         Some(at) => words.int(at),
         None => A::CONSTANTS.any_source,
