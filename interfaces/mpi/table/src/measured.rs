@@ -185,7 +185,7 @@ impl Cell {
     }
 }
 
-/// The gains of calls with pieces of one kind, by column; [`UNMEASURED`] where none was measured.
+/// The gains of calls with pieces of one kind, by column; -1.0 where none was measured.
 pub type Row = [f32; SIZES.len()];
 
 /// The gain of what was not measured. No NaN: a comparison with one may raise the floating-point exception "invalid", which ends programs that trap it.
