@@ -4,13 +4,16 @@
 use dtc_mpi_table::{Sizes, Use};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// An entry of the table: 0, or a handle, and what is known of the datatype. The second may be that of another handle for as long as a thread
-/// replaces both.
+/// An entry of the table: 0, or a handle, and what is known of the datatype. A thread may read the second of another handle while that is replaced.
 struct Kept {
+    /// [`REPLACED`] while a thread writes both.
     datatype: AtomicUsize,
     /// The size, and above it the sizes of calls, by use.
     known: AtomicU64,
 }
+
+/// No handle of any MPI.
+const REPLACED: usize = usize::MAX;
 
 /// Bits of the size of a datatype. Larger ones are not kept.
 const SIZE: u32 = 24;
@@ -33,7 +36,10 @@ pub fn keep(datatype: usize, size: i64, served: &[Sizes; Use::ALL.len()]) {
     }
     let bits = served.iter().rev().fold(0, |bits, sizes| bits << Sizes::BITS | sizes.bits());
     let place = place(datatype);
-    place.datatype.store(0, Ordering::Relaxed);
+    // One thread writes at a time: otherwise a handle could stay with what is known of another.
+    if place.datatype.swap(REPLACED, Ordering::Acquire) == REPLACED {
+        return;
+    }
     place.known.store(bits << SIZE | size as u64, Ordering::Release);
     place.datatype.store(datatype, Ordering::Release);
 }
@@ -41,9 +47,7 @@ pub fn keep(datatype: usize, size: i64, served: &[Sizes; Use::ALL.len()]) {
 /// Before the program frees a handle, and when its datatype is decoded.
 pub fn forget(datatype: usize) {
     let place = place(datatype);
-    if place.datatype.load(Ordering::Relaxed) == datatype {
-        place.datatype.store(0, Ordering::Relaxed);
-    }
+    let _ = place.datatype.compare_exchange(datatype, 0, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// Whether the MPI does a call with so many elements, as far as that is kept.
@@ -62,6 +66,25 @@ pub fn is_left(datatype: usize, elements: i64, of: Use) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_handle_has_what_is_known_of_it() {
+        // Two handles of one entry: of one, packs are the MPI's, of the other, unpacks.
+        let first = 0x1000;
+        let second = (1..).map(|at| first + at * 16).find(|&other| std::ptr::eq(place(first), place(other))).unwrap();
+        let served =
+            [[Sizes::NONE, Sizes::ALL, Sizes::NONE, Sizes::NONE], [Sizes::ALL, Sizes::NONE, Sizes::NONE, Sizes::NONE]];
+        std::thread::scope(|scope| {
+            for (datatype, served) in [(first, served[0]), (second, served[1])] {
+                scope.spawn(move || (0..100_000).for_each(|_| keep(datatype, 1000, &served)));
+            }
+        });
+        let left = |datatype| [Use::Pack, Use::Unpack].map(|of| is_left(datatype, 3, of));
+        let found = [left(first), left(second)];
+        assert!(found == [[true, false], [false; 2]] || found == [[false; 2], [false, true]], "{found:?}");
+        forget(first);
+        forget(second);
+    }
 
     #[test]
     fn what_is_kept_of_a_datatype_says_which_calls_are_left() {
