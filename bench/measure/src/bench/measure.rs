@@ -72,7 +72,7 @@ struct Own {
 }
 
 impl Own {
-    /// For `count` elements with so many packed bytes, and a copy of `limit` bytes.
+    /// The subject for `count` elements of `packed_bytes` bytes in all, beside a copy of `limit` bytes.
     fn new(
         committed: &Committed,
         (count, packed_bytes): (u64, usize),

@@ -1,7 +1,7 @@
 //! Arrays whose axes are permuted, in boxes that have long runs both in memory and among the packed bytes.
 //!
 //! A box has all or some places of the axes that are innermost in packed order, and of those that are nearest in memory. It passes through shared memory,
-//! so that both sides see whole lines also where single axes are short. (The method of cuTT and TTC: Hynninen and Lyakh, 2017, arXiv 1705.01598.)
+//! so that both sides see whole lines also where single axes are short. (The method of cuTT: Hynninen and Lyakh, 2017, arXiv 1705.01598.)
 
 use super::{Generic, Instance, KernelFamily, Query, Tiles};
 use crate::layout::{Layout, Node};
@@ -62,7 +62,7 @@ pub struct Boxes {
 
 impl Structure for Boxes {}
 
-/// Axes at most. More are not permuted by programs that a kernel is compiled for.
+/// Maximum of axes, all of which a kernel has code for.
 const MOST_AXES: usize = 8;
 
 impl Boxes {
@@ -138,10 +138,12 @@ fn axes(layout: &Layout) -> Option<(Vec<Axis>, i64)> {
     }
     let whole = matches!(layout.node(at.node), Node::Dense { .. }) && (2..=MOST_AXES).contains(&axes.len());
     axes.reverse();
-    (whole && axes.iter().all(|axis| axis.stride > 0)).then_some((axes, origin))
+    // Kernels count places in 32 bits.
+    let counted = |axis: &Axis| axis.stride > 0 && axis.count <= u64::from(u32::MAX);
+    (whole && axes.iter().all(counted)).then_some((axes, origin))
 }
 
-/// Doubles the places of a box on the nearest axis of a side of which it has not all, as far as it has `most` words. Returns whether it changed.
+/// Doubles the extent of a box along the nearest axis of a side that it does not span. The box has `most` words at most. Returns whether it changed.
 fn enlarge(axes: &mut [Axis], order: &[usize], most: u64) -> bool {
     let volume = volume(axes);
     let Some(&at) = order.iter().find(|&&at| axes[at].extent < axes[at].count) else { return false };
@@ -153,7 +155,8 @@ fn enlarge(axes: &mut [Axis], order: &[usize], most: u64) -> bool {
     changed
 }
 
-/// Rounds the places of an axis: up to all of them if there are few more, and else such that boxes are of one size, or begin at lines if the first does.
+/// Rounds the extent of a box along an axis: to all places if there are fewer than four times as many, else so that boxes have one size, or begin at lines
+/// if the first does.
 fn round(axes: &mut [Axis], at: usize, inside: u64, most: u64) {
     let others = volume(axes) / axes[at].extent;
     let axis = &mut axes[at];
@@ -241,13 +244,13 @@ fn serving<'a>(query: &Query<'a>) -> Option<(&'a Boxes, BoxesKernel)> {
     fitting(query).filter(|(boxes, _)| long(boxes) && query.call.bytes >= tuning.min_bytes)
 }
 
-/// Serves calls of halves of which two move at once on both sides.
+/// Serves calls with words of 2 bytes, if threads move two words at once on both sides.
 pub(super) fn at_once(query: &Query<'_>) -> Option<BoxesKernel> {
     let (boxes, kernel) = serving(query)?;
     (boxes.word == 2 && kernel.memory > 1 && kernel.packed > 1).then_some(kernel)
 }
 
-/// Serves calls whose boxes have more axes than tiles, or wider words. Tiles of two axes begin at lines of the packed bytes, and boxes do not.
+/// Serves calls whose boxes have more axes than tiles, or whose narrow words are stored several at once. Tiles of two axes begin at lines of the packed bytes, and boxes do not.
 pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
     let (boxes, kernel) = serving(query)?;
     let narrow = boxes.word < 4;
@@ -348,5 +351,32 @@ impl BoxesKernel {
             loads => (tuning.thread_bytes / boxes.word).clamp(1, tuning.most_loads),
             offset_type => if reach(span) { "int" } else { "i64" },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::gpu::GpuPlan;
+
+    fn boxes(places: u64) -> Option<Boxes> {
+        let text = format!(
+            "layout lb 0 extent {} {{\n  %0 = dense 4 x byte\n  %1 = stream {places} x 1920 of %0\n  %2 = stream 20 x 4 of %1\n  \
+             %3 = stream 24 x 80 of %2\n  root %3\n}}",
+            places * 1920
+        );
+        GpuPlan::new(&Layout::parse(&text).unwrap()).found::<Boxes>().cloned()
+    }
+
+    #[test]
+    fn both_sides_have_long_runs() {
+        let (memory, packed) = boxes(50).unwrap().runs();
+        assert!(memory >= 512 && packed >= 512, "{memory} and {packed} bytes");
+    }
+
+    #[test]
+    fn places_are_counted_in_32_bits() {
+        assert!(boxes(u64::from(u32::MAX)).is_some());
+        assert!(boxes(1 << 32).is_none());
     }
 }
