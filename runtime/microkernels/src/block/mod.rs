@@ -89,6 +89,7 @@ macro_rules! of_length {
         }
     };
 }
+#[cfg(target_arch = "x86_64")]
 use of_length;
 
 /// Moves `K` blocks between places on the strided side and consecutive ones on the dense side.
