@@ -67,6 +67,7 @@ pub mod raise;
 mod runs;
 pub mod shared;
 mod suggest;
+pub mod tabled;
 mod tokens;
 
 pub use lower::lower;

@@ -174,6 +174,8 @@ impl Lowering {
                 self.array(&axes_of_darray(*rank, gsizes, distributions, psizes, *order), child)
             }
             Constructor::Resized { .. } | Constructor::Dup => Some(only_child()?.edge),
+            // No type that is lowered here has them: see `tabled`.
+            Constructor::Table { .. } | Constructor::Addresses { .. } => None,
         }
     }
 

@@ -254,6 +254,7 @@ impl<'a> TypeMap<'a> {
                 for_each_index(gsizes, &selected, *order, &mut |index| visit(index * extent, child));
             }
             Constructor::Resized { .. } | Constructor::Dup => visit(0, child),
+            Constructor::Table { .. } | Constructor::Addresses { .. } => unreachable!("no datatype has index tables"),
         }
     }
 

@@ -40,6 +40,10 @@ fn right_kernels_pass() {
         &["generic: C: what is refused"],
         &["Yaksa: "],
         &["first call: "],
+        &["tabled: packs and unpacks"],
+        &["tabled: copies"],
+        &["tabled: entries beyond"],
+        &["tabled: tables of addresses"],
         &["--sanitizer", "rows of 17 bytes"],
         &["--sanitizer", "tiles of 33 x 65"],
     ] {

@@ -1,6 +1,8 @@
 //! Building datatypes, bottom-up, by the names of MPI's constructors.
 
-use super::{Constructor, Datatype, DatatypeError, Distribution, Facts, GivenBounds, Order, Predefined};
+use super::{
+    Constructor, Datatype, DatatypeError, Distribution, Facts, GivenBounds, Order, Predefined, TabledDatatype,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -76,7 +78,7 @@ impl TypeBuilder {
     ///
     /// # Errors
     ///
-    /// The id is of another builder.
+    /// The id is of another builder, or the type has index tables.
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
@@ -88,7 +90,20 @@ impl TypeBuilder {
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn finish(&self, root: TypeId) -> Result<Datatype, DatatypeError> {
-        self.known(root, || "finish.root".to_owned()).cloned()
+        let argument = || "finish.root".to_owned();
+        self.known(root, argument)?.clone().without_tables(argument)
+    }
+
+    /// The same for a type that may have index tables.
+    ///
+    /// # Errors
+    ///
+    /// The id is of another builder. The numbers of the tables are not 0, 1 and so on without a gap, or one is used for indices and
+    /// for addresses.
+    ///
+    /// See [`TabledDatatype`] for an example.
+    pub fn finish_tabled(&self, root: TypeId) -> Result<TabledDatatype, DatatypeError> {
+        TabledDatatype::of(self.known(root, || "finish_tabled.root".to_owned())?.clone())
     }
 
     /// A type of this builder; an error that names the argument otherwise.
@@ -116,7 +131,7 @@ impl TypeBuilder {
             self.known(child, argument).cloned()
         };
         let children = children.iter().enumerate().map(known).collect::<Result<Vec<Datatype>, _>>()?;
-        let made = Datatype::new(constructor, children, None)?;
+        let made = Datatype::of(constructor, children, None)?;
         Ok(self.add(made))
     }
 
@@ -206,6 +221,18 @@ impl TypeBuilder {
         self.construct(Constructor::Dup, &[child])
     }
 
+    /// Copies at `entry * pitch_bytes` for each entry of index table `table` of the call, which has at most `most` entries, all
+    /// below `places`. See [`TabledDatatype`].
+    pub fn table(&mut self, table: i64, places: i64, most: i64, pitch_bytes: i64, child: TypeId) -> Built {
+        self.construct(Constructor::Table { table, places, most, pitch_bytes }, &[child])
+    }
+
+    /// Copies at the addresses in table `table` of the call, at most `most`, each a multiple of `alignment`. See
+    /// [`TabledDatatype`].
+    pub fn addresses(&mut self, table: i64, most: i64, alignment: i64, child: TypeId) -> Built {
+        self.construct(Constructor::Addresses { table, most, alignment }, &[child])
+    }
+
     /// Replaces the computed bounds of a type by those that the caller knows, for instance from its MPI. Must be called
     /// before the type is used as a child, since parents take their bounds from it.
     ///
@@ -222,7 +249,7 @@ impl TypeBuilder {
     pub fn give_bounds(&mut self, id: TypeId, given: GivenBounds) -> Result<(), DatatypeError> {
         let known = self.known(id, || "give_bounds.id".to_owned())?;
         self.types[id.index] =
-            Datatype::new(known.constructor().clone(), known.children().iter().cloned(), Some(given))?;
+            Datatype::of(known.constructor().clone(), known.children().iter().cloned(), Some(given))?;
         Ok(())
     }
 }

@@ -4,6 +4,9 @@ use super::Predefined;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
+/// Index tables of a type, at most.
+pub const MOST_TABLES: usize = 8;
+
 /// Which axis of an array is contiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
@@ -327,9 +330,36 @@ constructors! {
         /// New extent in bytes.
         extent: address,
     }
+    /// Copies at the places that an index table of the call lists: entry `i` puts copy `i` at `entry * pitch_bytes`. Only a
+    /// [`TabledDatatype`](super::TabledDatatype) has it.
+    Table "table" of "child" {
+        /// The number of the table among those of a call, from 0 on.
+        table: integer,
+        /// How many places there are: entries are below.
+        places: integer,
+        /// How many entries a table has, at most.
+        most: integer,
+        /// Distance from place to place, in bytes.
+        pitch_bytes: address,
+    }
+    /// Copies at the addresses that a table of the call lists, instead of places in the memory of the call. Only a
+    /// [`TabledDatatype`](super::TabledDatatype) has it.
+    Addresses "addresses" of "child" {
+        /// The number of the table among those of a call, from 0 on.
+        table: integer,
+        /// How many entries a table has, at most.
+        most: integer,
+        /// What every address is a multiple of, a power of two.
+        alignment: integer,
+    }
 }
 
 impl Constructor {
+    /// Whether the displacements come with the call.
+    pub(super) fn is_table(&self) -> bool {
+        matches!(self, Constructor::Table { .. } | Constructor::Addresses { .. })
+    }
+
     /// The name of the kind with this number in the table. See [`Constructor::number`].
     pub fn name_of_number(number: usize) -> Option<&'static str> {
         KINDS.get(number).map(|&(name, _)| name)

@@ -2,6 +2,7 @@
 
 use super::array::{AxisBlocks, axes_of_darray, axes_of_subarray, block_length};
 use super::bounds::{Facts, Union};
+use super::constructor::MOST_TABLES;
 use super::{Constructor, DatatypeError, Distribution, GivenBounds};
 
 type FactsResult = Result<Facts, DatatypeError>;
@@ -75,7 +76,41 @@ fn facts_of_one(constructor: &Constructor, child: &Facts) -> FactsResult {
             let given = GivenBounds { lb: *lb, extent: *extent };
             child.with_bounds(given).ok_or_else(|| overflow(constructor))
         }
+        Constructor::Table { table, places, most, pitch_bytes } => {
+            check_table(constructor, *table, *most)?;
+            check_at_least_one(constructor, "places", *places)?;
+            let outer = (i128::from(*places) - 1).checked_mul((*pitch_bytes).into()).and_then(narrow);
+            let outer = outer.ok_or_else(|| overflow(constructor))?;
+            spread(constructor, child, (*most).into(), outer.min(0), outer.max(0))
+        }
+        Constructor::Addresses { table, most, alignment } => {
+            check_table(constructor, *table, *most)?;
+            if *alignment < 1 || !(*alignment as u64).is_power_of_two() {
+                let place = format!("{}.alignment", constructor.name());
+                return Err(DatatypeError::new(place, "a power of two", alignment));
+            }
+            let size = i128::from(child.size) * i128::from(*most);
+            let size = narrow(size).ok_or_else(|| overflow(constructor))? as u64;
+            // The addresses are anywhere, so the memory of the call is not touched.
+            let alignment = child.alignment;
+            Ok(Facts { size, lb: 0, ub: 0, explicit: true, true_lb: 0, true_ub: 0, alignment })
+        }
     }
+}
+
+fn check_table(constructor: &Constructor, table: i64, most: i64) -> Result<(), DatatypeError> {
+    if !(0..MOST_TABLES as i64).contains(&table) {
+        let place = format!("{}.table", constructor.name());
+        return Err(DatatypeError::new(place, format!("the number of a table, 0 to {}", MOST_TABLES - 1), table));
+    }
+    check_at_least_one(constructor, "most", most)
+}
+
+fn check_at_least_one(constructor: &Constructor, argument: &str, found: i64) -> Result<(), DatatypeError> {
+    if found < 1 {
+        return Err(DatatypeError::new(format!("{}.{argument}", constructor.name()), "at least 1", found));
+    }
+    Ok(())
 }
 
 fn structure<'a>(

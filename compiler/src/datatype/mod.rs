@@ -11,6 +11,8 @@
 //! | read from JSON, and written as JSON | [`json::read`], [`json::write`] |
 //! | a part of what serde reads and writes, in the same JSON | `Serialize`, `Deserialize` |
 //!
+//! A [`TabledDatatype`] has displacements that come with each call.
+//!
 //! [`Datatype::runs`] iterates over the contiguous pieces of memory.
 //!
 //! # Example
@@ -40,6 +42,7 @@ mod mpis;
 mod node;
 mod predefined;
 mod signature;
+mod tabled;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -48,9 +51,10 @@ mod written;
 pub use array::{AxisBlocks, axes_of_darray, axes_of_subarray};
 pub use bounds::{Facts, GivenBounds};
 pub use builder::{TypeBuilder, TypeId};
-pub use constructor::{Argument, Constructor, Distribution, Order, ReadArguments};
+pub use constructor::{Argument, Constructor, Distribution, MOST_TABLES, Order, ReadArguments};
 pub use error::DatatypeError;
 pub use mpis::{Mpi, MpiBounds};
 pub use node::{Datatype, Nodes};
 pub use predefined::{Field, Predefined};
 pub use signature::Signature;
+pub use tabled::{TableFacts, TableKind, TabledDatatype};

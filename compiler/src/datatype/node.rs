@@ -50,6 +50,8 @@ struct DatatypeNode {
     children: Children,
     /// Nodes of the tree below it and the entries of their lists. A shared node counts each time.
     entries: u64,
+    /// Whether displacements come with the call, here or below.
+    tabled: bool,
 }
 
 /// Nodes that were made, and the entries of their lists; and those that are gone. 2^64 take centuries.
@@ -62,10 +64,33 @@ impl Datatype {
     /// # Errors
     ///
     /// The arguments contradict each other, the number of children is not that of the constructor, or a size or bound does not fit 64
-    /// bits.
+    /// bits. The constructor is one of index tables, which a [`TabledDatatype`](super::TabledDatatype) has.
     ///
     /// See [`Datatype`] for an example.
     pub fn new(
+        constructor: Constructor,
+        children: impl IntoIterator<Item = Datatype>,
+        given: Option<GivenBounds>,
+    ) -> Result<Datatype, DatatypeError> {
+        Datatype::of(constructor, children, given)?.without_tables(|| "constructor".to_owned())
+    }
+
+    /// This type, if it has no index tables; an error that names the argument otherwise.
+    pub(super) fn without_tables(self, argument: impl FnOnce() -> String) -> Result<Datatype, DatatypeError> {
+        if self.is_tabled() {
+            let expected = "a type without index tables, which a TabledDatatype may have";
+            return Err(DatatypeError::new(argument(), expected, self.constructor().name()));
+        }
+        Ok(self)
+    }
+
+    /// Whether displacements come with the call, in this node or below. No type that leaves this module is so.
+    pub(crate) fn is_tabled(&self) -> bool {
+        self.node().tabled
+    }
+
+    /// The same as [`Datatype::new`] for any constructor.
+    pub(crate) fn of(
         constructor: Constructor,
         children: impl IntoIterator<Item = Datatype>,
         given: Option<GivenBounds>,
@@ -91,6 +116,7 @@ impl Datatype {
             facts: Facts::of_predefined(predefined),
             children: Children::new(),
             entries: 1,
+            tabled: false,
         };
         let nodes = NODES.get_or_init(|| Box::new((0..).zip(Predefined::all()).map(node).collect()));
         Datatype(Reference::Predefined(&nodes[predefined.index()]))
@@ -100,7 +126,8 @@ impl Datatype {
         let own = 1 + constructor.entries() as u64;
         let entries = children.iter().fold(own, |sum, child| sum.saturating_add(child.node().entries));
         let number = MADE.fetch_add(own, Ordering::Relaxed);
-        let node = DatatypeNode { number, constructor, given, facts, children, entries };
+        let tabled = constructor.is_table() || children.iter().any(Datatype::is_tabled);
+        let node = DatatypeNode { number, constructor, given, facts, children, entries, tabled };
         Datatype(Reference::Counted(Arc::new(node)))
     }
 

@@ -154,6 +154,11 @@ impl Layout {
         Layout { root: Edge { offset: 0, ..self.root }, ..self.clone() }
     }
 
+    /// The same bytes, with offsets relative to the root edge, and no extent: a part that is never repeated.
+    pub(crate) fn as_part(&self) -> Layout {
+        Layout { lb: 0, extent: 0, ..self.without_origin() }
+    }
+
     /// Whether another layout has the same nodes and bounds. The offset of the root edge may differ.
     pub(crate) fn equals_without_origin(&self, other: &Layout) -> bool {
         let bounds = |layout: &Layout| (layout.root.node, layout.lb, layout.extent);

@@ -6,6 +6,7 @@
 
 use crate::bundle::{self, BundledType, LoadedBundles};
 use crate::cache::{Cache, Caps};
+use crate::cached_type::tabled::TabledTypes;
 use crate::cached_type::{CachedType, Specialise};
 use crate::cpu;
 use crate::descriptions::Descriptions;
@@ -78,6 +79,7 @@ pub(crate) struct EngineState {
     pub(crate) guard: Guard,
     cache: Lock<Cache>,
     descriptions: Lock<Descriptions>,
+    pub(crate) tabled: TabledTypes,
     queue: Arc<Queue>,
     process: Process,
     store_config: Option<Config>,
@@ -125,6 +127,7 @@ impl Engine {
                 guard,
                 cache: Lock::new(Cache::new(caps)),
                 descriptions: Lock::new(Descriptions::default()),
+                tabled: TabledTypes::default(),
                 queue: Arc::default(),
                 process: Process::current(),
                 store_config,

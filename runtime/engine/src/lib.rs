@@ -85,6 +85,7 @@ mod range;
 pub mod record;
 mod recorder;
 mod shape;
+mod tabled;
 mod transfers;
 mod worker;
 
@@ -107,6 +108,7 @@ pub use policy::{Policy, Tier};
 pub use range::Range;
 pub use record::{Record, RecordError, Records};
 pub use recorder::{is_recording, recording_file};
+pub use tabled::{CommittedTabled, IndexTable, TabledElements, TabledError, TabledTransfer};
 pub use transfers::{
     Choice, Elements, Estimate, PersistentBatch, Request, Transfer, TransferCase, TransferError, TransferPath,
 };

@@ -6,16 +6,16 @@ use dtc_runtime::codegen::cranelift::{CodegenError, CpuTarget};
 use dtc_runtime::cuda::{
     CudaError, Device, DeviceBuffer, DeviceInfo, Function, MemoryKind, PinnedBuffer, StagingAllocator, Stream,
 };
-use dtc_runtime::datatype::{Datatype, DatatypeError, Facts, Predefined, Signature};
+use dtc_runtime::datatype::{Datatype, DatatypeError, Facts, Predefined, Signature, TabledDatatype};
 use dtc_runtime::layout::{Layout, TypeHash};
 use dtc_runtime::operation::{Element, Operation, OperationError, Reduction};
 use dtc_runtime::plan::gpu::DeviceCopy;
 use dtc_runtime::plan::{Plan, Target};
 use dtc_runtime::store::{Config, Finding, Store};
 use dtc_runtime::{
-    BundleWriter, Committed, Direction, Elements, Endpoint, Engine, Gpu, PackError, PersistentBatch, Pipeline, Policy,
-    Range, Record, RecordError, Records, Request, TextError, Tier, Transfer, TransferCase, TransferError,
-    TransferModel, UncommittedPlan,
+    BundleWriter, Committed, CommittedTabled, Direction, Elements, Endpoint, Engine, Gpu, PackError, PersistentBatch,
+    Pipeline, Policy, Range, Record, RecordError, Records, Request, TextError, Tier, Transfer, TransferCase,
+    TransferError, TransferModel, UncommittedPlan,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -137,6 +137,11 @@ pub fn estimate(committed: &Committed, case: &TransferCase) -> Result<(f64, usiz
     let direction: Direction = case.direction;
     let estimate = committed.estimate(direction, case.memory, case.packed, case.bytes);
     Ok((estimate.map_or(f64::INFINITY, |estimate| estimate.nanoseconds), committed.packed_size(1)?))
+}
+
+/// Commits a type with index tables.
+pub fn tabled(engine: &Engine, datatype: &TabledDatatype) -> CommittedTabled {
+    engine.commit_tabled(datatype)
 }
 
 /// A struct with padding.

@@ -2,7 +2,7 @@
 //!
 //! [`random`] draws datatypes of every kind. [`sequence`] draws byte sequences, and [`split`] writes a sequence as a
 //! random datatype. [`algebra`] does both for sequences too long to enumerate. They share the constructor choices of
-//! [`writer`], and no code with the compiler. [`hostile`] draws short descriptions that are made to be expensive.
+//! [`writer`], and no code with the compiler. [`tabled`] draws types with index tables. [`hostile`] draws short descriptions that are made to be expensive.
 
 pub mod algebra;
 mod arrays;
@@ -11,4 +11,5 @@ mod pieces;
 pub mod random;
 pub mod sequence;
 pub mod split;
+pub mod tabled;
 pub mod writer;

@@ -17,6 +17,7 @@ mod interpreter;
 mod kernel;
 mod place;
 mod program;
+mod tabled;
 mod tables;
 mod template;
 mod whole;
@@ -30,6 +31,7 @@ pub use interpreter::{GENERIC_KERNELS, GenericKernel, generic_batch, generic_sou
 pub use program::{Interpreted, InterpreterProgram, Parameter};
 
 pub use kernel::Program;
+pub use tabled::{TABLED_ENTRY, TABLED_MOST_WORDS, TabledEntries, TabledSides, tabled};
 pub use template::TemplateError;
 pub use whole::{WholeEntry, WholeProgram, whole};
 

@@ -69,6 +69,15 @@ impl<'a> Places<'a> {
         self.whole("place", Terms { unit, run, prefix: "node", stop: None, once });
     }
 
+    /// `place(tables, at)`: where unit `at` of one element is.
+    pub(super) fn one_element(&mut self, unit: u64) {
+        let terms = Terms { unit, run: false, prefix: "node", stop: None, once: false };
+        let root = self.plan.layout().root();
+        self.nodes(root.node, terms);
+        let body = format!("    return {};", self.at(root, "at", terms));
+        self.function("place", "one element", terms.parameters(), &body);
+    }
+
     /// `outer(tables, plane)` and `place(tables, row)`: where a plane begins, and a word of a column in it.
     fn planes(&mut self, word: u64, stream: Option<NodeId>, column: Edge) {
         match stream {
@@ -304,12 +313,12 @@ fn run(rest: &str, long: bool, first: &str) -> String {
     format!("    left = {left};\n    start = at == {first};\n")
 }
 
-fn quotient(at: &str, size: u64) -> String {
+pub(super) fn quotient(at: &str, size: u64) -> String {
     if size == 1 { at.to_owned() } else { format!("{at} / {}", number(size)) }
 }
 
 /// What is left of `at` after `copy` whole units of a size.
-fn remainder(at: &str, copy: &str, size: u64) -> String {
+pub(super) fn remainder(at: &str, copy: &str, size: u64) -> String {
     if size == 1 { "0".to_owned() } else { format!("{at} - {copy} * {}", number(size)) }
 }
 
@@ -317,7 +326,7 @@ fn scaled(at: &str, unit: u64) -> String {
     if unit == 1 { format!("(i64){at}") } else { format!("(i64){at} * {unit}") }
 }
 
-fn entry(table: u64, wide: bool, index: &str, once: bool) -> String {
+pub(super) fn entry(table: u64, wide: bool, index: &str, once: bool) -> String {
     let number = if wide { "i64" } else { "int" };
     let load = if once { "__ldcs" } else { "__ldg" };
     format!("(i64){load}((const {number} *)(tables + {table}) + {index})")

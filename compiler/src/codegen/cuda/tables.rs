@@ -18,6 +18,8 @@ pub(super) enum ListName {
     Starts(NodeId, u64),
     Places(NodeId),
     Chunks(NodeId, u64),
+    /// The offsets of a node of a layout with index tables, by its index.
+    Tabled(usize),
     /// A list of a family, by the kernels that read it and its name there.
     OfFamily(Family, Direction, &'static str),
 }

@@ -4,9 +4,9 @@ use crate::datatype::Datatype;
 
 /// A description read from JSON: the datatype, and what the file says about its use.
 #[derive(Clone, Debug)]
-pub struct Description {
+pub struct Description<T = Datatype> {
     /// The type.
-    pub datatype: Datatype,
+    pub datatype: T,
     /// What the exchange is for.
     pub story: Option<String>,
     /// Where the type comes from.

@@ -266,7 +266,7 @@ impl<'d> Trees<'d> {
                     }
                     Form::Constructor(constructor) => {
                         let children = node.children.clone().map(|child| expect(&built[child]).clone());
-                        let made = Datatype::new(constructor.clone(), children, node.given);
+                        let made = Datatype::of(constructor.clone(), children, node.given);
                         made.map_err(|error| self.blame(node.at, constructor, error))?
                     }
                 };

@@ -24,6 +24,8 @@
 //! | `darray` | `size`, `rank`, `gsizes`, `distributions`, `psizes`, `order`, `child` |
 //! | `resized` | `lb`, `extent`, `child` |
 //! | `dup` | `child` |
+//! | `table` | `table`, `places`, `most`, `pitch_bytes`, `child`; read by [`read_tabled`] |
+//! | `addresses` | `table`, `most`, `alignment`, `child`; read by [`read_tabled`] |
 //!
 //! An entry of `distributions` is `"block"`, `"cyclic"`, `"none"`, `{"block": k}` or `{"cyclic": k}`. Every node may have
 //! `"facts": {"lb": ..., "extent": ...}`, the bounds its MPI reports
@@ -63,9 +65,10 @@ mod members;
 mod serde_form;
 mod write;
 
+use super::TabledDatatype;
 pub use description::Description;
 pub use error::DescriptionError;
-pub use write::write;
+pub use write::{write, write_tabled};
 
 /// Reads a description. The [module](self) lists what it may hold.
 ///
@@ -81,5 +84,31 @@ pub use write::write;
 /// # Ok::<(), json::DescriptionError>(())
 /// ```
 pub fn read(text: &str) -> Result<Description, DescriptionError> {
-    interpret::description(&document::Document::parse(text)?)
+    let document = document::Document::parse(text)?;
+    let description = interpret::description(&document)?;
+    if description.datatype.is_tabled() {
+        let expected = "a type without index tables, which only json::read_tabled reads";
+        return Err(document.error(0, expected, "a type with index tables"));
+    }
+    Ok(description)
+}
+
+/// Reads a description of a type that may have index tables.
+///
+/// ```
+/// use dtc_compiler::datatype::json;
+/// let text = r#"{"kind": "table", "table": 0, "places": 100, "most": 8, "pitch_bytes": 4096,
+///                "child": {"kind": "contiguous", "count": 512, "child": {"kind": "named", "name": "MPI_DOUBLE"}}}"#;
+/// let pages = json::read_tabled(text)?.datatype;
+/// assert_eq!(pages.tables()[0].most, 8);
+/// assert_eq!(json::read_tabled(&json::write_tabled(&pages))?.datatype.to_string(), pages.to_string());
+/// assert!(json::read(text).unwrap_err().to_string().contains("index tables"));
+/// # Ok::<(), json::DescriptionError>(())
+/// ```
+pub fn read_tabled(text: &str) -> Result<Description<TabledDatatype>, DescriptionError> {
+    let document = document::Document::parse(text)?;
+    let Description { datatype, story, source, count, origin_bytes, buffer_bytes } = interpret::description(&document)?;
+    let datatype = TabledDatatype::of(datatype)
+        .map_err(|error| document.error(0, format!("{}: {}", error.place(), error.expected()), error.found()))?;
+    Ok(Description { datatype, story, source, count, origin_bytes, buffer_bytes })
 }

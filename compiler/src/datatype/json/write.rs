@@ -1,7 +1,7 @@
 //! Datatypes as JSON.
 
 use crate::datatype::written::{Names, list, put};
-use crate::datatype::{Argument, Constructor, Datatype, Distribution, Order};
+use crate::datatype::{Argument, Constructor, Datatype, Distribution, Order, TabledDatatype};
 
 /// The description of a datatype: a tree, or named trees if a node other than a predefined type is shared.
 ///
@@ -34,6 +34,11 @@ pub fn write(datatype: &Datatype) -> String {
     tree(&mut text, datatype, &names);
     text.push_str("\n}, \"root\": \"root\"}");
     text
+}
+
+/// The description of a type that may have index tables. See [`read_tabled`](super::read_tabled).
+pub fn write_tabled(datatype: &TabledDatatype) -> String {
+    write(datatype.root())
 }
 
 enum WriteStep<'a> {

@@ -16,6 +16,8 @@
 //! darray fortran 5 of 6 [block 10 over 2, cyclic(3) 20 over 3, none 7 over 1] float
 //! resized 0 32 double                                # lower bound, extent
 //! dup int
+//! table 0 1024 64 65536 (contiguous 8192 double)     # table of the call, places, entries at most, bytes from place to place
+//! addresses 1 80 256 (contiguous 8192 double)        # table of the call, entries at most, alignment
 //! given 0 24 (struct [1@0 double, 1@16 int])         # the same with lower bound and extent as facts
 //! ```
 //!
@@ -37,6 +39,8 @@
 //!              | "subarray" order "[" [ box { "," box } ] "]" type
 //!              | "darray" order integer "of" integer "[" [ axis { "," axis } ] "]" type
 //!              | "resized" integer integer type
+//!              | "table" integer integer integer integer type
+//!              | "addresses" integer integer integer type
 //!              | "dup" type
 //! block        = integer "@" integer
 //! box          = integer "@" integer "of" integer
@@ -59,5 +63,5 @@
 mod parse;
 mod print;
 
-pub use parse::parse;
+pub use parse::{parse, parse_tabled};
 pub use print::print;

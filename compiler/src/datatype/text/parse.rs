@@ -3,7 +3,7 @@
 use super::print::lower;
 use crate::datatype::constructor::KINDS;
 use crate::datatype::{
-    Constructor, Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, ReadArguments,
+    Constructor, Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, ReadArguments, TabledDatatype,
 };
 use crate::suggest::{closest, plain_constructor, plain_name};
 use crate::tokens::{TextError, Token, Tokens};
@@ -22,7 +22,39 @@ use std::sync::Arc;
 /// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub fn parse(text: &str) -> Result<Datatype, TextError> {
+    let tokens = Tokens::new(text, '#');
+    let start = tokens.peek();
+    let datatype = any(text)?;
+    datatype.without_tables(String::new).map_err(|error| tokens.error(start, error.expected(), error.found()))
+}
+
+/// Reads the notation of a type that may have index tables: `table` and `addresses`.
+///
+/// ```
+/// use dtc_compiler::datatype::text;
+/// let pages = text::parse_tabled("table 0 1024 64 65536 (contiguous 8192 double)")?;
+/// assert_eq!((pages.tables().len(), pages.facts().size), (1, 64 * 65536));
+/// assert_eq!(pages.to_string(), "table 0 1024 64 65536 (contiguous 8192 double)");
+/// # Ok::<(), dtc_compiler::TextError>(())
+/// ```
+pub fn parse_tabled(text: &str) -> Result<TabledDatatype, TextError> {
+    let tokens = Tokens::new(text, '#');
+    let start = tokens.peek();
+    TabledDatatype::of(any(text)?)
+        .map_err(|error| tokens.error(start, format!("{}: {}", error.place(), error.expected()), error.found()))
+}
+
+fn any(text: &str) -> Result<Datatype, TextError> {
     Parser { tokens: Tokens::new(text, '#'), names: HashMap::new() }.document()
+}
+
+impl FromStr for TabledDatatype {
+    type Err = TextError;
+
+    /// Reads the notation, as [`parse_tabled`] does.
+    fn from_str(text: &str) -> Result<TabledDatatype, TextError> {
+        parse_tabled(text)
+    }
 }
 
 impl FromStr for Datatype {
@@ -283,7 +315,7 @@ impl<'a> Parser<'a> {
                         return Err(self.tokens.error(head, "bounds given where a type is made", "a finished type"));
                     }
                 };
-                let made = Datatype::new(plain.constructor().clone(), plain.children().iter().cloned(), Some(given));
+                let made = Datatype::of(plain.constructor().clone(), plain.children().iter().cloned(), Some(given));
                 Ok(Some(Complete::Known(made.map_err(|error| self.built(head, error))?)))
             }
             OpenType::Node { constructor, head } => {
@@ -317,7 +349,7 @@ impl<'a> Parser<'a> {
         constructor: Constructor,
         children: impl IntoIterator<Item = Datatype>,
     ) -> Result<Option<Complete>, TextError> {
-        let made = Datatype::new(constructor, children, None).map_err(|error| self.built(head, error))?;
+        let made = Datatype::of(constructor, children, None).map_err(|error| self.built(head, error))?;
         Ok(Some(Complete::New(made)))
     }
 

@@ -58,6 +58,15 @@ impl Granularity {
         measure(layout).0
     }
 
+    /// The largest power of two up to 16 that divides all numbers whose bits were put together.
+    ///
+    /// ```
+    /// assert_eq!(dtc_compiler::plan::gpu::Granularity::of_bits(4096 | 24), 8);
+    /// ```
+    pub fn of_bits(bits: u64) -> u32 {
+        alignment(bits)
+    }
+
     /// The widest word that every run is made of, in bytes.
     ///
     /// ```

@@ -20,6 +20,7 @@ mod roofline;
 mod runs;
 mod shape;
 mod sizes;
+mod tabled;
 mod text;
 mod tuning;
 mod type_to_type;
@@ -41,6 +42,7 @@ pub use roofline::{DeviceCopy, Footprint, Roofline, Traffic};
 pub(crate) use runs::RunStatistics;
 pub use shape::LaunchShape;
 pub(crate) use sizes::{JOINED, LINE, SCALAR, SECTOR, SLOT, WARP, WIDEST};
+pub use tabled::TabledVariant;
 pub(crate) use text::{AddressFunction, KernelList, KernelText, LibraryPart, ListedPiece};
 pub use tuning::Cut;
 pub(crate) use tuning::{

@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_types, reason = "nothing is on a device in a child")]
 
 mod code;
+pub(crate) mod tabled;
 mod usage;
 mod whole;
 

@@ -172,6 +172,11 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
+    /// At most `most` blocks for the work of more.
+    pub(crate) fn few(work: u32, most: u32, threads: u32) -> Grid {
+        Grid { work, blocks: work.min(most), threads }
+    }
+
     /// As many blocks as the work has.
     pub(crate) fn all(blocks: u32, threads: u32) -> Grid {
         Grid { work: blocks, blocks, threads }

@@ -21,8 +21,13 @@ impl DeviceState {
         }
     }
 
+    /// Bytes on the device, brought there on a stream of their own, when they are there.
+    pub(crate) fn uploaded(&self, bytes: &[u8]) -> Result<DeviceBuffer, CudaError> {
+        DeviceBuffer::copy_of(&self.uploads, bytes)
+    }
+
     /// Uploads the lists of a kernel, on a stream of their own, and returns when they are there; nothing if there are none.
-    pub(super) fn upload(&self, lists: &[u8]) -> Result<Option<DeviceBuffer>, CudaError> {
-        if lists.is_empty() { Ok(None) } else { DeviceBuffer::copy_of(&self.uploads, lists).map(Some) }
+    pub(crate) fn upload(&self, lists: &[u8]) -> Result<Option<DeviceBuffer>, CudaError> {
+        if lists.is_empty() { Ok(None) } else { self.uploaded(lists).map(Some) }
     }
 }

@@ -42,6 +42,6 @@ pub(crate) use copy::CopyMove;
 pub(crate) use described::{FirstUse, UncommittedOnDevices};
 pub(crate) use device_type::DeviceType;
 pub(crate) use kernel::DeviceKernel;
-pub(crate) use launch::{Grid, Move};
+pub(crate) use launch::{Grid, Launch, Move};
 pub(crate) use model::{MeasuredPath, PathCost, RUNS};
 pub(crate) use state::{CodeSources, DEVICES, DeviceState};

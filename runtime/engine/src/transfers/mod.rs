@@ -5,7 +5,7 @@
 //! [`allocations`] cuts elements in several kinds of memory.
 //!
 //! For a [`placed_move`], [`choice`] selects the path by the model of the machine that [`calibrate`] measures, and [`estimate`] returns
-//! its time; [`staged`] and [`pipeline`] are the paths that need more than one kernel. [`placed_copy`], [`accumulate`] and
+//! its time, [`reach`] which memory kernels may use; [`staged`] and [`pipeline`] are the paths that need more than one kernel. [`placed_copy`], [`accumulate`] and
 //! [`accumulate_copy`] are the other works; [`movers`] and [`buffered_move`] serve them where neither end has packed bytes that a
 //! copy could move. A [`batch`] is many packs and unpacks in one launch.
 
@@ -26,6 +26,7 @@ mod pipeline;
 mod place;
 mod placed_copy;
 mod placed_move;
+mod reach;
 mod request;
 mod staged;
 mod transfer;
@@ -38,3 +39,5 @@ pub use estimate::Estimate;
 pub use path::TransferPath;
 pub use request::Request;
 pub use transfer::{Elements, Transfer};
+
+pub(crate) use place::Located;

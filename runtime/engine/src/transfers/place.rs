@@ -23,7 +23,7 @@ pub(super) struct Place {
 
 /// An endpoint of a kind that is known.
 #[derive(Clone, Copy)]
-pub(super) struct Located {
+pub(crate) struct Located {
     pub(super) address: *mut u8,
     pub(super) place: Place,
 }
@@ -53,7 +53,7 @@ impl Place {
 
 impl Located {
     /// Where an endpoint lies, by what the caller or the driver says; an error if nothing can lie there.
-    pub(super) fn new(side: &'static str, endpoint: Endpoint) -> Result<Located, TransferError> {
+    pub(crate) fn new(side: &'static str, endpoint: Endpoint) -> Result<Located, TransferError> {
         check(side, endpoint)?;
         let address = endpoint.address();
         let place = match endpoint.kind() {
@@ -69,12 +69,17 @@ impl Located {
         Located { address: endpoint.address(), place: Place::known(kind) }
     }
 
-    pub(super) fn kind(self) -> MemoryKind {
+    pub(crate) fn kind(self) -> MemoryKind {
         self.place.kind
     }
 
+    /// Where the processor finds it.
+    pub(crate) fn address(self) -> *mut u8 {
+        self.address
+    }
+
     /// Where kernels find it.
-    pub(super) fn device_address(self) -> u64 {
+    pub(crate) fn device_address(self) -> u64 {
         (self.address.expose_provenance() as u64).wrapping_add(self.place.shift)
     }
 

@@ -96,8 +96,8 @@ impl PlacedCopy<'_> {
 
     /// An error if kernels of a device cannot use both ends.
     pub(super) fn check_reach(&self, gpu: &Gpu) -> Result<(), TransferError> {
-        self.source.of.check_reach(gpu, "source", self.source.kind())?;
-        self.source.of.check_reach(gpu, "destination", self.destination.kind())
+        self.source.of.engine().check_reach(gpu, "source", self.source.kind())?;
+        self.source.of.engine().check_reach(gpu, "destination", self.destination.kind())
     }
 
     /// Enqueues the copy on a CUDA stream, as one kernel or one copy of the driver.

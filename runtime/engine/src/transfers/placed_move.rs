@@ -179,7 +179,7 @@ impl PlacedMove<'_> {
 
     /// An error if kernels of a device cannot use both ends.
     pub(super) fn check_reach(&self, gpu: &Gpu) -> Result<(), TransferError> {
-        let engine = self.elements.of;
+        let engine = self.elements.of.engine();
         engine.check_reach(gpu, "packed bytes", self.packed.kind())?;
         engine.check_reach(gpu, "memory", self.elements.kind())
     }
@@ -228,17 +228,5 @@ impl Committed {
             (Device(one), _) | (_, Device(one)) => (Some(gpu(one)?), None),
             _ => (None, None),
         })
-    }
-
-    /// An error if kernels of a device cannot use memory of a kind.
-    pub(super) fn check_reach(&self, gpu: &Gpu, side: &'static str, kind: MemoryKind) -> Result<(), TransferError> {
-        let info = gpu.device().info();
-        let reached = match kind {
-            MemoryKind::Pinned | MemoryKind::Managed => true,
-            MemoryKind::Pageable => info.reads_pageable_memory,
-            MemoryKind::Device(ordinal) if ordinal == info.ordinal => true,
-            MemoryKind::Device(ordinal) => gpu.state.reaches(self.engine().gpu(ordinal)?.device()),
-        };
-        if reached { Ok(()) } else { Err(TransferError::OutOfReach { side, kind, device: info.ordinal }) }
     }
 }

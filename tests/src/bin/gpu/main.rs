@@ -39,6 +39,7 @@ mod several_kinds;
 mod shapes;
 mod spinning;
 mod stores;
+mod tabled;
 mod tier;
 mod transfers;
 mod types;
@@ -132,6 +133,7 @@ fn add_others(tests: &mut Tests, tiers: &[OnTier; 2]) {
     hostile::add(tests, generic);
     yaksa_interface::add(tests, generic);
     policies::add(tests, compiled);
+    tabled::add(tests, compiled);
     matching::add(tests, compiled);
     stores::add(tests);
     first_call::add(tests);

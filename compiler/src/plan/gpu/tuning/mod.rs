@@ -33,6 +33,14 @@ pub(crate) struct Tuning {
     pub(crate) joined: JoinedTuning,
     pub(crate) prefetch: PrefetchTuning,
     pub(crate) generic: GenericTuning,
+    pub(crate) tabled: TabledTuning,
+}
+
+/// The numbers of kernels for types with index tables.
+#[derive(Debug)]
+pub(crate) struct TabledTuning {
+    /// The launch shape for words of 1, 2, 4, 8 and 16 bytes.
+    pub(crate) shapes: [LaunchShape; 5],
 }
 
 /// The numbers of families of which only the block is tuned.

@@ -1,0 +1,53 @@
+//! Kernels for types with index tables.
+
+use super::grid::launched;
+use super::shape::LaunchShape;
+use super::sizes::NARROW;
+use super::tuning::SM_90;
+use std::fmt;
+
+/// A kernel that moves words between places that index tables lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TabledVariant {
+    /// Bytes of a word, aligned on both sides and in the packed bytes: 1, 2, 4, 8 or 16.
+    pub word: u32,
+    /// Threads and words for each.
+    pub shape: LaunchShape,
+    /// Whether indices need 64 bits.
+    pub wide: bool,
+    /// Whether the grid may have fewer blocks than the work.
+    pub capped: bool,
+    /// Whether entries beyond the places of their table are noted. None is followed in any case.
+    pub checked: bool,
+}
+
+impl TabledVariant {
+    /// The kernel for words of a size. `end`: one past the last packed byte that a call may name.
+    ///
+    /// See [`tabled`](crate::codegen::cuda::tabled()) for an example.
+    pub fn new(word: u32, end: u64, checked: bool) -> TabledVariant {
+        let shape = SM_90.tabled.shapes[word.trailing_zeros().min(4) as usize];
+        TabledVariant { word, shape, wide: end / u64::from(word) >= NARROW, capped: false, checked }
+    }
+
+    /// The same for a grid of fewer blocks.
+    pub fn capped(self) -> TabledVariant {
+        TabledVariant { capped: true, ..self }
+    }
+
+    /// Blocks of the work of `bytes` bytes, or `None` when no grid is that large.
+    pub fn blocks(&self, bytes: u64) -> Option<u32> {
+        let LaunchShape { threads, unroll } = self.shape;
+        launched((bytes / u64::from(self.word)).div_ceil((threads * unroll).into()).max(1))
+    }
+}
+
+impl fmt::Display for TabledVariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TabledVariant { word, shape: LaunchShape { threads, unroll }, .. } = self;
+        write!(f, "words of {word} bytes by table, {unroll} a thread, {threads} threads a block")?;
+        f.write_str(if self.wide { ", 64-bit indices" } else { "" })?;
+        f.write_str(if self.capped { ", on few multiprocessors" } else { "" })?;
+        f.write_str(if self.checked { ", entries checked" } else { "" })
+    }
+}

@@ -1,0 +1,17 @@
+//! Types with index tables: the displacements of some axes come with the call.
+//!
+//! [`CommittedTabled`] is such a type, ready to move; [`IndexTable`] is a table of a call. In host memory the fixed_layouts of the layout, which no
+//! table moves, are moved by their plans, one after the other; on a device one kernel, compiled once for the type whatever the tables hold, reads
+//! the tables itself.
+
+mod committed;
+mod error;
+mod host;
+mod launch;
+mod table;
+mod transfer;
+
+pub use committed::CommittedTabled;
+pub use error::TabledError;
+pub use table::IndexTable;
+pub use transfer::{TabledElements, TabledTransfer};

@@ -1,0 +1,284 @@
+//! Calls of types with index tables on data in any memory.
+
+use super::committed::CommittedTabled;
+use super::error::TabledError;
+use super::host::{self, HostCall};
+use super::launch::{DeviceEnd, Packed, TabledLaunch};
+use super::table::{IndexTable, TableSource};
+use crate::cached_type::tabled::TabledMove;
+use crate::cpu::Addresses;
+use crate::device::Gpu;
+use crate::endpoint::Endpoint;
+use crate::multiprocessors::Multiprocessors;
+use crate::range::Range;
+use crate::transfers::Located;
+use dtc_cuda::{MemoryKind, Stream};
+use std::ops::RangeBounds;
+
+/// Elements of a type with index tables: where they lie, the tables of the call, and which of the packed bytes are moved.
+#[derive(Clone, Copy, Debug)]
+pub struct TabledElements<'a> {
+    of: &'a CommittedTabled,
+    memory: Endpoint,
+    tables: &'a [IndexTable<'a>],
+    range: Range,
+    skips: bool,
+}
+
+/// A pack, an unpack, or a copy to another type, as one launch if a device takes part.
+///
+/// # Safety
+///
+/// What calls ask for: every byte that the entries of the tables lead to within the bounds of the type is readable on one side and
+/// writable on the other, in memory of the kind that the endpoint names, if it names one, and the sides do not overlap. Tables at
+/// an address have as many entries, which do not change until the work is done, or are replaced between replays of a graph.
+///
+/// # Example
+///
+/// ```
+/// use dtc_runtime::{Endpoint, Engine, IndexTable, TabledError, cuda::{DeviceBuffer, Stream}};
+/// /// Enqueues a gather of the pages that a table on the device lists.
+/// fn gather(engine: &Engine, cache: &DeviceBuffer, pages: &DeviceBuffer, packed: &DeviceBuffer, stream: &Stream) -> Result<u64, TabledError> {
+///     let pages_of = engine.commit_tabled(&"table 0 1024 64 65536 (contiguous 8192 double)".parse().unwrap());
+///     let tables = [IndexTable::at(pages, false, 64)];
+///     // SAFETY: `cache` has 1,024 pages, `packed` room for 64, `pages` 64 entries of 32 bits; all live until the stream was waited for.
+///     unsafe { pages_of.at(cache, &tables).pack(packed).enqueue(stream) }
+/// }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct TabledTransfer<'a> {
+    elements: TabledElements<'a>,
+    action: TabledAction<'a>,
+    multiprocessors: Multiprocessors,
+    report: Option<Endpoint>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum TabledAction<'a> {
+    Pack(Endpoint),
+    Unpack(Endpoint),
+    Copy(TabledElements<'a>),
+}
+
+impl CommittedTabled {
+    /// Elements in memory of any kind, with the tables of a call. For a type all of whose bytes lie at addresses, `memory` is any address
+    /// in memory of that kind.
+    ///
+    /// See [`TabledTransfer`](super::TabledTransfer) for an example.
+    pub fn at<'a>(&'a self, memory: impl Into<Endpoint>, tables: &'a [IndexTable<'a>]) -> TabledElements<'a> {
+        TabledElements { of: self, memory: memory.into(), tables, range: Range::elements(1), skips: false }
+    }
+}
+
+impl<'a> TabledElements<'a> {
+    /// These of the packed bytes. A range that ends behind them ends with them.
+    pub fn bytes(self, bytes: impl RangeBounds<u64>) -> TabledElements<'a> {
+        TabledElements { range: self.range.bytes(bytes), ..self }
+    }
+
+    /// Skips entries below 0, and addresses that are 0, in tables of host memory: neither side is touched for them, and their packed bytes
+    /// stay as they are. Entries that a device alone reads are skipped in any case, and so are those beyond the places.
+    pub fn skipping(self) -> TabledElements<'a> {
+        TabledElements { skips: true, ..self }
+    }
+
+    /// A pack to packed bytes of which the first that is asked for goes to `packed`.
+    pub fn pack(self, packed: impl Into<Endpoint>) -> TabledTransfer<'a> {
+        self.transfer(TabledAction::Pack(packed.into()))
+    }
+
+    /// An unpack of packed bytes of which the first that is asked for lies at `packed`. Where a place occurs twice, one of both wins.
+    pub fn unpack(self, packed: impl Into<Endpoint>) -> TabledTransfer<'a> {
+        self.transfer(TabledAction::Unpack(packed.into()))
+    }
+
+    /// A copy to elements of another type with as many packed bytes, each to the place of its packed position there.
+    pub fn copy_to(self, destination: TabledElements<'a>) -> TabledTransfer<'a> {
+        self.transfer(TabledAction::Copy(destination))
+    }
+
+    fn transfer(self, action: TabledAction<'a>) -> TabledTransfer<'a> {
+        TabledTransfer { elements: self, action, multiprocessors: Multiprocessors::All, report: None }
+    }
+
+    /// The range, cut to the packed bytes of the tables, which fit the type.
+    fn checked_range(&self) -> Result<Range, TabledError> {
+        self.of.checked_range(self.tables, self.range, self.skips)
+    }
+
+    fn host_call(&self, range: Range) -> Result<HostCall<'a>, TabledError> {
+        let tables = self.of.host_tables(self.tables)?;
+        Ok(HostCall { tables, first: range.offset(), end: range.offset() + range.length() })
+    }
+
+    fn device_end(&self, range: Range, memory: Located) -> DeviceEnd<'a> {
+        let (shared, tables) = (&*self.of.shared, self.tables);
+        DeviceEnd { shared, tables, address: memory.device_address(), first: range.offset() }
+    }
+}
+
+/// A transfer that fits its types, with both ends located.
+struct CheckedTabled<'a> {
+    range: Range,
+    memory: Located,
+    other: Located,
+    destination: Option<(TabledElements<'a>, Range)>,
+}
+
+impl<'a> TabledTransfer<'a> {
+    /// On so many multiprocessors. [`Multiprocessors::None`] is as `All`.
+    pub fn on(self, multiprocessors: Multiprocessors) -> TabledTransfer<'a> {
+        TabledTransfer { multiprocessors, ..self }
+    }
+
+    /// Has the kernel note the first entry beyond the places of its table that it meets in 24 bytes of zeros at `report`, which the device reaches:
+    /// [`TabledError::reported`] reads them. No such entry is followed with or without it.
+    pub fn reporting(self, report: impl Into<Endpoint>) -> TabledTransfer<'a> {
+        TabledTransfer { report: Some(report.into()), ..self }
+    }
+
+    /// Moves the bytes, and returns when they are there. Returns how many. On a device the work is ordered after that of the
+    /// legacy default stream.
+    ///
+    /// # Errors
+    ///
+    /// The tables do not fit the type, a range begins behind the packed bytes, an end lies nowhere, or a device takes part that does not
+    /// reach the other end or a table. Nothing was moved then, unless CUDA refuses.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`TabledTransfer`].
+    pub unsafe fn run(&self) -> Result<u64, TabledError> {
+        let Some(checked) = self.checked()? else { return Ok(0) };
+        let kinds = [checked.memory.kind(), checked.other.kind()];
+        let device = kinds.into_iter().find_map(|kind| match kind {
+            MemoryKind::Device(ordinal) => Some(ordinal),
+            _ => None,
+        });
+        let Some(ordinal) = device else {
+            // SAFETY: the contract of this function, in memory that the processor reaches.
+            return unsafe { self.run_on_host(&checked) };
+        };
+        let gpu = self.elements.of.engine.gpu(ordinal)?;
+        let stream = &gpu.state.stream;
+        // SAFETY: the contract of this function, until the stream was waited for.
+        let bytes = unsafe { self.enqueue_checked(&checked, &gpu, stream)? };
+        stream.synchronize()?;
+        Ok(bytes)
+    }
+
+    /// Enqueues the work on a CUDA stream, whose device moves the bytes, and returns at once. Returns how many bytes will be moved. May be
+    /// captured into a graph: each replay reads the entries that tables on the device hold then.
+    ///
+    /// The first call of a type on a device compiles its kernel, or finds it in the store of compiled code.
+    ///
+    /// # Errors
+    ///
+    /// As for [`TabledTransfer::run`].
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`TabledTransfer`], until the work is done.
+    pub unsafe fn enqueue(&self, stream: &Stream) -> Result<u64, TabledError> {
+        let Some(checked) = self.checked()? else { return Ok(0) };
+        let gpu = self.elements.of.engine.gpu(stream.device().info().ordinal)?;
+        // SAFETY: the contract of this function.
+        unsafe { self.enqueue_checked(&checked, &gpu, stream) }
+    }
+
+    /// The transfer with both ends located; nothing if it moves no bytes, and may lie anywhere.
+    fn checked(&self) -> Result<Option<CheckedTabled<'a>>, TabledError> {
+        let range = self.elements.checked_range()?;
+        let (side, other, destination) = match self.action {
+            TabledAction::Pack(packed) | TabledAction::Unpack(packed) => ("packed bytes", packed, None),
+            TabledAction::Copy(destination) => {
+                let to = destination.checked_range()?;
+                if to.length() != range.length() {
+                    let (source_bytes, destination_bytes) = (range.length(), to.length());
+                    return Err(TabledError::Sizes { source_bytes, destination_bytes });
+                }
+                ("destination", destination.memory, Some((destination, to)))
+            }
+        };
+        if range.length() == 0 {
+            return Ok(None);
+        }
+        let (memory, other) = (Located::new("memory", self.elements.memory)?, Located::new(side, other)?);
+        Ok(Some(CheckedTabled { range, memory, other, destination }))
+    }
+
+    /// # Safety
+    ///
+    /// The contract of [`TabledTransfer`], in memory that the processor reaches.
+    unsafe fn run_on_host(&self, checked: &CheckedTabled<'a>) -> Result<u64, TabledError> {
+        let shared = &self.elements.of.shared;
+        let call = self.elements.host_call(checked.range)?;
+        let addresses = Addresses { memory: self.elements.memory.address(), packed: checked.other.address() };
+        // SAFETY: the contract of this function; the tables were checked.
+        unsafe {
+            match (self.action, &checked.destination) {
+                (TabledAction::Pack(_), _) => host::run::<true>(shared, &call, addresses),
+                (TabledAction::Unpack(_), _) => host::run::<false>(shared, &call, addresses),
+                (TabledAction::Copy(_), Some((destination, range))) => {
+                    let to = destination.host_call(*range)?;
+                    let skips = self.elements.skips;
+                    let target = (&*destination.of.shared, &to, destination.memory.address());
+                    host::copy((shared, &call, addresses.memory), target, skips);
+                }
+                (TabledAction::Copy(_), None) => {}
+            }
+        }
+        Ok(call.bytes())
+    }
+
+    /// # Safety
+    ///
+    /// The contract of [`TabledTransfer`], until the work is done.
+    unsafe fn enqueue_checked(
+        &self,
+        checked: &CheckedTabled<'a>,
+        gpu: &Gpu,
+        stream: &Stream,
+    ) -> Result<u64, TabledError> {
+        let bytes = checked.range.length();
+        let engine = &self.elements.of.engine;
+        engine.check_reach(gpu, "memory", checked.memory.kind())?;
+        let other = if checked.destination.is_some() { "destination" } else { "packed bytes" };
+        engine.check_reach(gpu, other, checked.other.kind())?;
+        let elements = self.elements.device_end(checked.range, checked.memory);
+        let (moved, packed) = match (self.action, &checked.destination) {
+            (TabledAction::Copy(_), Some((destination, range))) => {
+                let end = destination.device_end(*range, checked.other);
+                (TabledMove::CopyTo(end.shared), Packed::Elements(end))
+            }
+            (TabledAction::Unpack(_), _) => (TabledMove::Unpack, Packed::Bytes(checked.other.device_address())),
+            _ => (TabledMove::Pack, Packed::Bytes(checked.other.device_address())),
+        };
+        let over_link = [checked.memory.kind(), checked.other.kind()].contains(&MemoryKind::Pinned);
+        let multiprocessors = gpu.device().info().multiprocessors;
+        let most = match self.multiprocessors {
+            Multiprocessors::AtMost(most) => most.max(1),
+            _ if over_link => multiprocessors.div_ceil(LINK_PART),
+            _ => u32::MAX,
+        };
+        let report = self.report.map(|report| Located::new("report", report)).transpose()?;
+        let report = report.map_or(0, Located::device_address);
+        let launch = TabledLaunch { elements, packed, moved, bytes, most, report };
+        // SAFETY: the contract of this function; the device reaches both ends, and `enqueue` brings tables of the host to it.
+        unsafe { launch.enqueue(engine, gpu, stream)? };
+        Ok(bytes)
+    }
+}
+
+/// The part of a device's multiprocessors that fills the link to the host, as for other transfers.
+const LINK_PART: u32 = 8;
+
+impl IndexTable<'_> {
+    /// Where a device finds the entries, if they need not be brought there.
+    pub(super) fn located(&self) -> Result<Option<Located>, TabledError> {
+        match self.source() {
+            TableSource::Host(_) => Ok(None),
+            TableSource::Anywhere { first, .. } => Ok(Some(Located::new("table", first)?)),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Types with index tables: what a kernel moves is what the reference walker says, whatever the tables hold and wherever they are.
+
+use crate::harness::{Outcome, Tests, expect, text};
+use crate::tier::OnTier;
+use dtc_compiler::tabled::{Entries, TabledLayout, TabledPiece};
+use dtc_runtime::cuda::{CaptureMode, DeviceBuffer, PinnedBuffer, Stream};
+use dtc_runtime::datatype::{TableKind, TabledDatatype};
+use dtc_runtime::{CommittedTabled, Endpoint, IndexTable, Multiprocessors, TabledError};
+use dtc_tests::generate::tabled::{Tabled, tabled};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// Types that are drawn. A kernel is compiled for each direction and word.
+const TYPES: u64 = 12;
+
+/// The byte of memory that nothing writes.
+const POISON: u8 = 0xa5;
+
+pub fn add(tests: &mut Tests, on: &OnTier) {
+    let mut test = |name: &str, run: fn(&OnTier) -> Outcome| {
+        let on = on.clone();
+        tests.add(format!("tabled: {name}"), move || run(&on));
+    };
+    test("packs and unpacks of drawn types", drawn);
+    test("copies between drawn types", copies);
+    test("a graph reads what its table holds then", replays);
+    test("entries beyond the places are noted, and not followed", beyond);
+    test("tables of addresses", addresses);
+}
+
+fn random(rng: &mut SmallRng, bytes: usize) -> Vec<u8> {
+    let mut all = vec![0; bytes];
+    rng.fill(&mut all[..]);
+    all
+}
+
+/// A buffer that begins `shift` bytes behind an allocation.
+struct Shifted {
+    buffer: DeviceBuffer,
+    shift: usize,
+    bytes: usize,
+}
+
+impl Shifted {
+    fn new(on: &OnTier, contents: &[u8], shift: usize) -> Result<Shifted, String> {
+        let mut buffer = DeviceBuffer::new(on.gpu.device(), contents.len() + shift + 1).map_err(text)?;
+        buffer.fill(POISON).map_err(text)?;
+        if !contents.is_empty() {
+            buffer.write(shift, contents).map_err(text)?;
+        }
+        Ok(Shifted { buffer, shift, bytes: contents.len() })
+    }
+
+    fn address(&self) -> Endpoint {
+        let address = std::ptr::with_exposed_provenance::<u8>(self.buffer.address() as usize + self.shift);
+        Endpoint::of_kind(self.buffer.kind(), address)
+    }
+
+    fn read(&self) -> Result<Vec<u8>, String> {
+        let mut contents = vec![0; self.bytes];
+        if self.bytes > 0 {
+            self.buffer.read(self.shift, &mut contents).map_err(text)?;
+        }
+        Ok(contents)
+    }
+}
+
+/// A drawn type, its tables in a form that a kernel reads, and the pieces of a range.
+struct Subject {
+    name: String,
+    committed: CommittedTabled,
+    datatype: TabledDatatype,
+    tables: Vec<Vec<i64>>,
+    on_device: Vec<DeviceBuffer>,
+    wide: bool,
+    pieces: Vec<TabledPiece>,
+    total: u64,
+}
+
+impl Subject {
+    fn new(on: &OnTier, seed: u64) -> Result<Subject, String> {
+        let Tabled { datatype, tables } = tabled(&mut SmallRng::seed_from_u64(seed), true);
+        let layout = TabledLayout::new(&datatype);
+        let entries: Vec<Entries<'_>> = tables.iter().map(|table| Entries::Wide(table)).collect();
+        let pieces = layout.walk(&entries);
+        let committed = on.engine.commit_tabled(&datatype);
+        let lengths: Vec<u64> = tables.iter().map(|table| table.len() as u64).collect();
+        let total = committed.packed_size(&lengths).map_err(text)?;
+        let wide = seed.is_multiple_of(2);
+        let upload = |table: &Vec<i64>| {
+            let mut bytes: Vec<u8> = Vec::new();
+            for &entry in table {
+                if wide {
+                    bytes.extend(entry.to_ne_bytes());
+                } else {
+                    bytes.extend((entry as i32).to_ne_bytes());
+                }
+            }
+            // A buffer has a byte at least.
+            bytes.push(0);
+            DeviceBuffer::copy_of(&Stream::new(on.gpu.device())?, &bytes)
+        };
+        let on_device = tables.iter().map(upload).collect::<Result<_, _>>().map_err(text)?;
+        let name = format!("seed {seed}: {datatype} with {tables:?}");
+        Ok(Subject { name, committed, datatype, tables, on_device, wide, pieces, total })
+    }
+
+    fn passed(&self, in_host_memory: bool) -> Vec<IndexTable<'_>> {
+        let each = self.tables.iter().zip(&self.on_device);
+        each.map(|(table, buffer)| {
+            if in_host_memory { IndexTable::from(table) } else { IndexTable::at(buffer, self.wide, table.len() as u64) }
+        })
+        .collect()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.datatype.facts().true_ub as usize
+    }
+
+    /// Where the packed bytes of a range lie: position, place, bytes.
+    fn within(&self, first: u64, end: u64) -> impl Iterator<Item = (usize, usize, usize)> {
+        self.pieces.iter().filter_map(move |piece| {
+            let (from, to) = (piece.position.max(first), (piece.position + piece.bytes).min(end));
+            let place = piece.place + from.saturating_sub(piece.position);
+            (from < to).then(|| ((from - first) as usize, place as usize, (to - from) as usize))
+        })
+    }
+}
+
+fn drawn(on: &OnTier) -> Outcome {
+    for seed in 0..TYPES {
+        let subject = Subject::new(on, seed)?;
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let contents = random(&mut rng, subject.memory_bytes());
+        let pinned = PinnedBuffer::new(on.gpu.device(), subject.total as usize + 1).map_err(text)?;
+        for round in 0..6 {
+            let shift = [0, 0, 8, 3][round % 4];
+            let first = if round == 0 { 0 } else { rng.random_range(0..=subject.total) };
+            let end = if round == 0 { subject.total } else { rng.random_range(first..=subject.total) };
+            let bytes = (end - first) as usize;
+            let tables = subject.passed(round % 2 == 1);
+            let memory = Shifted::new(on, &contents, shift)?;
+            let packed = Shifted::new(on, &vec![POISON; bytes], [0, first as usize % 16, 5][round % 3])?;
+            let elements = subject.committed.at(memory.address(), &tables).bytes(first..end).skipping();
+            let some = if round == 4 { Multiprocessors::AtMost(2) } else { Multiprocessors::All };
+            // SAFETY: the memory has all places, and the packed bytes are as many as the range.
+            unsafe { elements.pack(packed.address()).on(some).run().map_err(text)? };
+            let mut expected = vec![POISON; bytes];
+            subject.within(first, end).for_each(|(at, place, bytes)| {
+                expected[at..][..bytes].copy_from_slice(&contents[place..][..bytes]);
+            });
+            let what = || format!("round {round}, {first}..{end} of {}", subject.name);
+            expect(packed.read()? == expected, || format!("a pack, {}", what()))?;
+
+            let source = random(&mut rng, bytes);
+            let source_on = Shifted::new(on, &source, packed.shift)?;
+            // SAFETY: as for the pack.
+            unsafe { elements.unpack(source_on.address()).on(some).run().map_err(text)? };
+            let mut expected = contents.clone();
+            subject.within(first, end).for_each(|(at, place, bytes)| {
+                expected[place..][..bytes].copy_from_slice(&source[at..][..bytes]);
+            });
+            expect(memory.read()? == expected, || format!("an unpack, {}", what()))?;
+            if round == 0 {
+                // SAFETY: the pinned buffer has a byte more than all packed bytes.
+                unsafe { elements.pack(&pinned).run().map_err(text)? };
+                let after = memory.read()?;
+                for (at, place, bytes) in subject.within(first, end) {
+                    expect(pinned.as_slice()[at..][..bytes] == after[place..][..bytes], || {
+                        format!("pinned, {}", what())
+                    })?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn copies(on: &OnTier) -> Outcome {
+    let mut made = 0;
+    for seed in 0..TYPES {
+        let (source, target) = (Subject::new(on, 100 + seed)?, Subject::new(on, 200 + seed)?);
+        let bytes = source.total.min(target.total);
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let first = rng.random_range(0..=source.total - bytes) / 8 * 8;
+        let (read, written) = (random(&mut rng, source.memory_bytes()), random(&mut rng, target.memory_bytes()));
+        let (from, to) = (Shifted::new(on, &read, 0)?, Shifted::new(on, &written, 0)?);
+        let (tables, target_tables) = (source.passed(false), target.passed(seed % 2 == 0));
+        let elements = source.committed.at(from.address(), &tables).bytes(first..first + bytes);
+        let destination = target.committed.at(to.address(), &target_tables).bytes(..bytes).skipping();
+        // SAFETY: both memories have all places.
+        unsafe { elements.copy_to(destination).run().map_err(text)? };
+        // What an entry of either side skips is not written.
+        let mut place_of = vec![None; bytes as usize];
+        source.within(first, first + bytes).for_each(|(at, place, bytes)| {
+            (0..bytes).for_each(|byte| place_of[at + byte] = Some(place + byte));
+        });
+        let mut expected = written.clone();
+        target.within(0, bytes).for_each(|(at, place, bytes)| {
+            for byte in 0..bytes {
+                if let Some(from) = place_of[at + byte] {
+                    expected[place + byte] = read[from];
+                    made += 1;
+                }
+            }
+        });
+        expect(to.read()? == expected, || format!("{bytes} bytes from {first} of {} to {}", source.name, target.name))?;
+    }
+    expect(made > 0, || "no copy moved a byte".to_owned())?;
+    Ok(())
+}
+
+fn pages(on: &OnTier) -> Result<(CommittedTabled, Vec<u8>, DeviceBuffer), String> {
+    let pages = "table 0 64 16 512 (contiguous 64 double)".parse::<TabledDatatype>().map_err(text)?;
+    let contents = random(&mut SmallRng::seed_from_u64(7), 64 * 512);
+    let memory = DeviceBuffer::copy_of(&Stream::new(on.gpu.device()).map_err(text)?, &contents).map_err(text)?;
+    Ok((on.engine.commit_tabled(&pages), contents, memory))
+}
+
+fn table_bytes(entries: &[i32]) -> Vec<u8> {
+    entries.iter().flat_map(|entry| entry.to_ne_bytes()).collect()
+}
+
+fn replays(on: &OnTier) -> Outcome {
+    let (committed, contents, memory) = pages(on)?;
+    committed.prepare(&on.gpu).map_err(text)?;
+    let stream = Stream::new(on.gpu.device()).map_err(text)?;
+    let packed = DeviceBuffer::new(on.gpu.device(), 4 * 512).map_err(text)?;
+    let mut table = DeviceBuffer::copy_of(&stream, &table_bytes(&[0, 1, 2, 3])).map_err(text)?;
+    let tables = [IndexTable::at(&table, false, 4)];
+    stream.begin_capture(CaptureMode::Global).map_err(text)?;
+    // SAFETY: the buffers have the bytes of four entries, and outlive the graph.
+    unsafe { committed.at(&memory, &tables).pack(&packed).enqueue(&stream).map_err(text)? };
+    let graph = stream.end_capture().map_err(text)?.instantiate().map_err(text)?;
+    drop(committed);
+    for entries in [[5, 60, 3, 11], [63, 0, 1, 2]] {
+        table.write(0, &table_bytes(&entries)).map_err(text)?;
+        graph.launch(&stream).map_err(text)?;
+        stream.synchronize().map_err(text)?;
+        let mut found = vec![0; 4 * 512];
+        packed.read(0, &mut found).map_err(text)?;
+        let expected: Vec<u8> =
+            entries.iter().flat_map(|&entry| &contents[entry as usize * 512..][..512]).copied().collect();
+        expect(found == expected, || format!("a replay with {entries:?}"))?;
+    }
+    Ok(())
+}
+
+fn beyond(on: &OnTier) -> Outcome {
+    let (committed, contents, memory) = pages(on)?;
+    let stream = Stream::new(on.gpu.device()).map_err(text)?;
+    let mut packed = DeviceBuffer::new(on.gpu.device(), 4 * 512).map_err(text)?;
+    packed.fill(POISON).map_err(text)?;
+    let mut report = DeviceBuffer::new(on.gpu.device(), 24).map_err(text)?;
+    report.fill(0).map_err(text)?;
+    let table = DeviceBuffer::copy_of(&stream, &table_bytes(&[5, 64, -1, 63])).map_err(text)?;
+    let tables = [IndexTable::at(&table, false, 4)];
+    // SAFETY: the buffers have the bytes of four entries; what lies beyond the places is not followed.
+    unsafe { committed.at(&memory, &tables).pack(&packed).reporting(&report).run().map_err(text)? };
+    let mut found = vec![0; 4 * 512];
+    packed.read(0, &mut found).map_err(text)?;
+    let mut expected = vec![POISON; 4 * 512];
+    expected[..512].copy_from_slice(&contents[5 * 512..][..512]);
+    expected[3 * 512..].copy_from_slice(&contents[63 * 512..][..512]);
+    expect(found == expected, || "packed bytes of entries that are skipped changed".to_owned())?;
+    let mut noted = [0u8; 24];
+    report.read(0, &mut noted).map_err(text)?;
+    let numbers = [0, 8, 16].map(|at| u64::from_ne_bytes(noted[at..at + 8].try_into().unwrap_or_default()));
+    let reported = TabledError::reported(numbers, &[64]);
+    let expected = Some(TabledError::Entry { table: 0, index: 1, places: 64, found: 64 });
+    expect(reported == expected, || format!("{reported:?}"))?;
+    Ok(())
+}
+
+/// A pointer for each of three layers, and pages in each.
+fn addresses(on: &OnTier) -> Outcome {
+    let layers =
+        "addresses 0 4 256 (table 1 16 8 512 (contiguous 64 double))".parse::<TabledDatatype>().map_err(text)?;
+    expect(matches!(TabledLayout::new(&layers).tables()[0].kind, TableKind::Addresses(256)), || "kind".to_owned())?;
+    let committed = on.engine.commit_tabled(&layers);
+    let stream = Stream::new(on.gpu.device()).map_err(text)?;
+    let contents: Vec<Vec<u8>> = (0..3).map(|layer| random(&mut SmallRng::seed_from_u64(layer), 16 * 512)).collect();
+    let buffers = contents
+        .iter()
+        .map(|layer| DeviceBuffer::copy_of(&stream, layer))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(text)?;
+    let pointers: Vec<i64> = buffers.iter().map(|buffer| buffer.address() as i64).collect();
+    let pages = [3i32, 15, 0];
+    let tables = [IndexTable::from(&pointers), IndexTable::from(&pages)];
+    let packed = DeviceBuffer::new(on.gpu.device(), 9 * 512).map_err(text)?;
+    // SAFETY: each pointer leads to 16 pages, and the packed bytes are those of nine.
+    unsafe { committed.at(&buffers[0], &tables).pack(&packed).run().map_err(text)? };
+    let mut found = vec![0; 9 * 512];
+    packed.read(0, &mut found).map_err(text)?;
+    let page = |layer: &Vec<u8>, page: i32| layer[page as usize * 512..][..512].to_vec();
+    let expected: Vec<u8> = contents.iter().flat_map(|layer| pages.map(|each| page(layer, each)).concat()).collect();
+    expect(found == expected, || "pages by pointer and table".to_owned())?;
+    Ok(())
+}
