@@ -165,7 +165,9 @@ pub(super) fn distributions(kinds: &[i64], lengths: &[i64]) -> Outcome<Vec<Distr
 /// The constructor of a combiner with its numbers.
 fn constructor(combiner: i32, integers: &[i64], addresses: &[i64]) -> Outcome<Constructor> {
     let unknown = || Failure::argument("combiner", "one of DTC_COMBINER_", combiner);
-    let name = usize::try_from(combiner).ok().and_then(Constructor::name_of_number).ok_or_else(unknown)?;
+    // Those behind it are of types with index tables, which have no handle.
+    let known = usize::try_from(combiner).ok().filter(|_| combiner <= DTC_COMBINER_RESIZED);
+    let name = known.and_then(Constructor::name_of_number).ok_or_else(unknown)?;
     let mut contents = Contents { integers, addresses, combiner: name, length: 0 };
     let constructor = Constructor::read(name, &mut contents)?.ok_or_else(unknown)?;
     contents.end()?;
@@ -283,6 +285,6 @@ mod tests {
         ] {
             assert_eq!(Constructor::name_of_number(combiner as usize), Some(name));
         }
-        assert_eq!(Constructor::name_of_number(DTC_COMBINER_RESIZED as usize + 1), None);
+        assert!(constructor(DTC_COMBINER_RESIZED + 1, &[0, 4, 4, 0], &[8]).is_err());
     }
 }

@@ -191,6 +191,7 @@ pub fn contents(constructor: &Constructor) -> (i32, Vec<i64>, Vec<i64>) {
     match constructor {
         Constructor::Named(_) => unreachable!("made by name"),
         Constructor::Dup => (DTC_COMBINER_DUP, vec![], vec![]),
+        Constructor::Table { .. } | Constructor::Addresses { .. } => unreachable!("no datatype has index tables"),
         Constructor::Contiguous { count } => (DTC_COMBINER_CONTIGUOUS, vec![*count], vec![]),
         Constructor::Vector { count, blocklength, stride } => {
             (DTC_COMBINER_VECTOR, vec![*count, *blocklength, *stride], vec![])
