@@ -12,7 +12,8 @@
 //! and moves packed bytes `first .. first + bytes`: `memory` is address 0 of element 0, `packed` is where packed byte
 //! `first` lies, `tables` holds the lists of the type, `blocks` is how many blocks the work has, of which every block of the
 //! grid takes its share, and `call` is what the elements span in memory. The generic kernels have an interpreter's program, or
-//! columns, which begin with these bounds, in its place. Copies from type to type have a target there, and its element 0 at `packed`.
+//! columns, which begin with these bounds, in its place. Copies from type to type have a target there, and its element 0 at `packed`; kernels of types
+//! with index tables have the numbers of the call there.
 #![warn(missing_debug_implementations)]
 
 mod machine_code;

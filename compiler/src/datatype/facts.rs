@@ -91,7 +91,7 @@ fn facts_of_one(constructor: &Constructor, child: &Facts) -> FactsResult {
             }
             let size = i128::from(child.size) * i128::from(*most);
             let size = narrow(size).ok_or_else(|| overflow(constructor))? as u64;
-            // The addresses are anywhere, so the memory of the call is not touched.
+            // The bytes lie at addresses, and none in the memory of the call.
             let alignment = child.alignment;
             Ok(Facts { size, lb: 0, ub: 0, explicit: true, true_lb: 0, true_ub: 0, alignment })
         }

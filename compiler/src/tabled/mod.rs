@@ -1,6 +1,6 @@
 //! Layouts with index tables: functions from the tables of a call to layouts.
 //!
-//! A [`TabledLayout`] has the layouts that no table moves as fixed_layouts, each in its canonical form, and above them
+//! A [`TabledLayout`] consists of fixed layouts, which no table moves, each in its canonical form, and nodes above them:
 //!
 //! ```text
 //! stream N x S of X                 N copies of X, S bytes apart

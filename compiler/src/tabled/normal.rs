@@ -24,7 +24,7 @@ impl TabledBuilder {
         TabledEdge { offset, node: id }
     }
 
-    /// The bytes of a layout, of which there are some.
+    /// A layout that has at least one byte.
     pub(super) fn fixed(&mut self, layout: &Layout) -> TabledEdge {
         let canonical = canonicalise(layout).layout;
         let (offset, part) = (canonical.root().offset, canonical.as_part());
@@ -49,7 +49,7 @@ impl TabledBuilder {
         self.add(child.offset, TabledNode::Stream { count, stride, child: TabledEdge { offset: 0, ..child } })
     }
 
-    /// Copies at offsets, of which there is at least one.
+    /// Copies at one offset or more.
     pub(super) fn indexed(&mut self, mut offsets: Vec<i64>, child: TabledEdge) -> TabledEdge {
         let first = offsets[0];
         let offset = first.wrapping_add(child.offset);
@@ -89,7 +89,7 @@ impl TabledBuilder {
         self.add(first, TabledNode::Record { parts: flat.into() })
     }
 
-    /// The nodes and fixed layouts that the root reaches, in the order in which a walk fixed layouts them.
+    /// The nodes and fixed layouts that the root reaches, children before parents, each where a walk first needs it.
     pub(super) fn finish(self, root: TabledEdge) -> (Vec<TabledNode>, Vec<Layout>, TabledEdge) {
         let mut renamed: Vec<Option<TabledNodeId>> = vec![None; self.nodes.len()];
         let mut fixed_names: Vec<Option<usize>> = vec![None; self.fixed_layouts.len()];

@@ -56,10 +56,11 @@ impl TabledWalk<'_> {
                 }
             }
             TabledNode::Stream { count, stride, child } => {
-                (0..*count as i64).for_each(|copy| self.child(offset + copy * stride, child, absolute));
+                (0..*count as i64)
+                    .for_each(|copy| self.child(offset.wrapping_add(copy.wrapping_mul(*stride)), child, absolute));
             }
             TabledNode::Indexed { offsets, child } => {
-                offsets.iter().for_each(|shift| self.child(offset + shift, child, absolute));
+                offsets.iter().for_each(|shift| self.child(offset.wrapping_add(*shift), child, absolute));
             }
             TabledNode::Record { parts } => parts.iter().for_each(|part| self.child(offset, part, absolute)),
             TabledNode::Table { table, pitch, child, .. } => {

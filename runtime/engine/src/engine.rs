@@ -6,7 +6,7 @@
 
 use crate::bundle::{self, BundledType, LoadedBundles};
 use crate::cache::{Cache, Caps};
-use crate::cached_type::tabled::TabledTypes;
+use crate::cached_type::tabled::{TabledType, TabledTypes};
 use crate::cached_type::{CachedType, Specialise};
 use crate::cpu;
 use crate::descriptions::Descriptions;
@@ -14,7 +14,7 @@ use crate::device::{CodeSources, DEVICES, Gpu};
 use crate::policy::Policy;
 use crate::worker::{Job, Queue};
 use dtc_compiler::Pipeline;
-use dtc_compiler::datatype::Datatype;
+use dtc_compiler::datatype::{Datatype, TabledDatatype};
 use dtc_compiler::layout::{Layout, Point, TypeHash};
 use dtc_compiler::plan::Target;
 use dtc_cuda::{CudaError, StagingAllocator};
@@ -79,7 +79,7 @@ pub(crate) struct EngineState {
     pub(crate) guard: Guard,
     cache: Lock<Cache>,
     descriptions: Lock<Descriptions>,
-    pub(crate) tabled: TabledTypes,
+    tabled: TabledTypes,
     queue: Arc<Queue>,
     process: Process,
     store_config: Option<Config>,
@@ -276,6 +276,11 @@ impl EngineState {
         }
         let seed = self.descriptions.lock().seed(lowered)?;
         Some(lowered.sample(&seed))
+    }
+
+    /// What equal types with index tables share; nothing is shared in a forked child.
+    pub(crate) fn tabled_type_of(&self, datatype: &TabledDatatype) -> Arc<TabledType> {
+        if self.forked() { Arc::new(TabledType::of(datatype)) } else { self.tabled.get(datatype) }
     }
 
     /// The cached type of a description that was committed before.

@@ -1,6 +1,5 @@
 //! What can be wrong with a call.
 
-use dtc_compiler::codegen::cuda::TemplateError;
 use dtc_compiler::datatype::Predefined;
 use dtc_compiler::operation::{Element, Reduction};
 use dtc_cuda::CudaError;
@@ -177,6 +176,6 @@ pub enum ExternalError {
 }
 
 /// The error of a call whose kernel has no source.
-pub(crate) fn without_source(error: TemplateError) -> CudaError {
+pub(crate) fn without_source(error: impl std::fmt::Display) -> CudaError {
     CudaError::Compile { compiler: "dtc", name: "no kernel text".to_owned(), log: error.to_string() }
 }

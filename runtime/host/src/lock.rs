@@ -29,6 +29,11 @@ impl<T> Lock<T> {
         Lock(Mutex::new(data))
     }
 
+    /// The data, which nobody else can use now.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits for the lock.
     pub fn lock(&self) -> Locked<'_, T> {
         Locked::new(self.0.lock().unwrap_or_else(PoisonError::into_inner))

@@ -45,6 +45,8 @@ pub struct TabledEntries {
 
 /// The numbers of one side: which word of the call has what.
 struct Numbers {
+    /// How many tables the sides before have: faults count them all.
+    tables_before: usize,
     /// The first table's address.
     tables: usize,
     /// A bit for each table: whether its entries have 64 bits.
@@ -59,7 +61,7 @@ struct Numbers {
 const COMMON_WORDS: usize = 2;
 
 impl Numbers {
-    fn new(layout: &TabledLayout, begin: usize) -> Numbers {
+    fn new(layout: &TabledLayout, begin: usize, tables_before: usize) -> Numbers {
         let mut depends: Vec<bool> = Vec::with_capacity(layout.nodes().len());
         for node in layout.nodes() {
             let own = matches!(node, TabledNode::Table { .. } | TabledNode::Addresses { .. });
@@ -74,7 +76,7 @@ impl Numbers {
             })
         };
         let sizes = depends.into_iter().map(place).collect();
-        Numbers { tables: begin, wide, sizes, end }
+        Numbers { tables_before, tables: begin, wide, sizes, end }
     }
 }
 
@@ -90,10 +92,11 @@ impl<'a> TabledSides<'a> {
 
     fn numbers(self) -> (Vec<Numbers>, usize) {
         let mut end = COMMON_WORDS;
-        let mut all = Vec::new();
+        let (mut all, mut tables) = (Vec::new(), 0);
         for (_, layout) in self.layouts() {
-            let numbers = Numbers::new(layout, end);
+            let numbers = Numbers::new(layout, end, tables);
             end = numbers.end;
+            tables += layout.tables().len();
             all.push(numbers);
         }
         (all, end)
@@ -270,7 +273,7 @@ impl Side<'_> {
             TabledNode::Stream { count, child, .. } => count * self.size(*child),
             TabledNode::Indexed { offsets, child } => offsets.len() as u64 * self.size(*child),
             TabledNode::Record { parts } => parts.iter().map(|part| self.size(*part)).sum(),
-            // Their sizes depend on the call, so nobody asks.
+            // `copies` and `record` take these sizes from the call.
             TabledNode::Table { .. } | TabledNode::Addresses { .. } => 0,
         }
     }
@@ -296,7 +299,8 @@ impl Side<'_> {
                 let Numbers { tables: first, wide, .. } = self.numbers;
                 let report = if self.checked {
                     format!(
-                        "        if (entry >= 0 && call.words[1] != 0)\n            beyond(call.words[1], {table}, copy, entry);\n"
+                        "        if (entry >= 0 && call.words[1] != 0)\n            beyond(call.words[1], {}, copy, entry);\n",
+                        table + self.numbers.tables_before
                     )
                 } else {
                     String::new()

@@ -30,9 +30,11 @@ impl TabledVariant {
         TabledVariant { word, shape, wide: end / u64::from(word) >= NARROW, capped: false, checked }
     }
 
-    /// The same for a grid of fewer blocks.
+    /// The same for a grid of fewer blocks, each of which moves as much as one of capped words.
     pub fn capped(self) -> TabledVariant {
-        TabledVariant { capped: true, ..self }
+        let tuning = &SM_90.words;
+        let unroll = (tuning.capped_bytes / self.word).clamp(1, tuning.capped_unroll);
+        TabledVariant { capped: true, shape: LaunchShape { threads: tuning.capped_threads, unroll }, ..self }
     }
 
     /// Blocks of the work of `bytes` bytes, or `None` when no grid is that large.

@@ -2,6 +2,7 @@
 
 use crate::cpu::{self, Program};
 use crate::device::{DeviceKernel, DeviceState};
+use crate::error::without_source;
 use dtc_compiler::codegen::cuda::{TABLED_ENTRY, TabledSides, tabled};
 use dtc_compiler::datatype::TabledDatatype;
 use dtc_compiler::plan::Plan;
@@ -20,8 +21,8 @@ pub(crate) struct TabledTypes(Lock<HashMap<[u8; 32], Weak<TabledType>>>);
 impl TabledTypes {
     /// What all types of the same normal form share.
     pub(crate) fn get(&self, datatype: &TabledDatatype) -> Arc<TabledType> {
-        let layout = TabledLayout::new(datatype);
-        let digest = layout.digest();
+        let made = TabledType::of(datatype);
+        let digest = made.digest;
         let mut known = self.0.lock();
         if let Some(found) = known.get(&digest).and_then(Weak::upgrade) {
             return found;
@@ -30,7 +31,7 @@ impl TabledTypes {
         if known.len() == known.capacity() {
             known.retain(|_, known| known.strong_count() > 0);
         }
-        let made = Arc::new(TabledType::new(layout, digest));
+        let made = Arc::new(made);
         known.insert(digest, Arc::downgrade(&made));
         made
     }
@@ -75,7 +76,7 @@ enum MoveOf {
 
 impl Drop for TabledType {
     fn drop(&mut self) {
-        for TabledKernel { state, kernel, .. } in self.kernels.lock().drain(..) {
+        for TabledKernel { state, kernel, .. } in self.kernels.get_mut().drain(..) {
             // Launches may still be running; in a forked child nothing can be freed.
             if state.device.check_process().is_ok() {
                 state.retire(kernel);
@@ -96,7 +97,10 @@ pub(crate) enum TabledMove<'a> {
 }
 
 impl TabledType {
-    fn new(layout: TabledLayout, digest: [u8; 32]) -> TabledType {
+    /// A type of its own, which shares nothing with equal ones.
+    pub(crate) fn of(datatype: &TabledDatatype) -> TabledType {
+        let layout = TabledLayout::new(datatype);
+        let digest = layout.digest();
         let (most_bytes, granularity) = (layout.most_bytes(), layout.granularity());
         let (programs, kernels) = Default::default();
         TabledType { layout, most_bytes, granularity, digest, programs, kernels }
@@ -131,18 +135,33 @@ impl TabledType {
             TabledMove::Unpack => MoveOf::Unpack,
             TabledMove::CopyTo(target) => MoveOf::Copy(target.digest),
         };
+        // In a forked child, a thread of the parent may have held the lock.
+        state.device.check_process()?;
         let key = TabledKey { ordinal: state.device.info().ordinal, move_of, variant };
         let find = |kernels: &[TabledKernel]| Some(kernels.iter().find(|known| known.key == key)?.kernel.clone());
         if let Some(kernel) = find(&self.kernels.lock()) {
             return Ok(kernel);
         }
         // No lock is held meanwhile: another thread may compile the same, and its kernel is as good.
-        let program = tabled(self.sides(moved), &variant).map_err(crate::error::without_source)?;
-        let function = state.functions(&program.source, &[TABLED_ENTRY])?.pop();
-        let function = function.ok_or(CudaError::Forked)?;
+        let program = tabled(self.sides(moved), &variant).map_err(without_source)?;
+        let functions = state.functions(&program.source, &[TABLED_ENTRY])?;
         let tables = state.upload(&program.tables)?.map(Arc::new);
-        let kernel = Arc::new(DeviceKernel { function, tables });
-        self.kernels.lock().push(TabledKernel { key, state: state.clone(), kernel: kernel.clone() });
+        let made =
+            functions.into_iter().map(|function| Arc::new(DeviceKernel { function, tables: tables.clone() })).next();
+        let mut kernels = self.kernels.lock();
+        let (kernel, forgotten) = match (find(&kernels), made) {
+            (Some(known), made) => (known, made),
+            (None, Some(made)) => {
+                kernels.push(TabledKernel { key, state: state.clone(), kernel: made.clone() });
+                (made, None)
+            }
+            (None, None) => return Err(without_source(TABLED_ENTRY)),
+        };
+        drop(kernels);
+        if let Some(forgotten) = forgotten {
+            // Freeing it at once might wait for the device.
+            state.retire(forgotten);
+        }
         Ok(kernel)
     }
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 ///
 /// ```
 /// use dtc_runtime::{Engine, IndexTable};
-/// // Tables of up to 3 entries name places of 2 doubles, of which there are 4.
+/// // Tables of up to 3 entries name 4 places of 2 doubles.
 /// let pages = Engine::new().commit_tabled(&"table 0 4 3 16 (contiguous 2 double)".parse()?);
 /// let cache = [0.0, 0.1, 1.0, 1.1, 2.0, 2.1, 3.0, 3.1];
 /// let mut packed = [0.0; 4];
@@ -55,7 +55,7 @@ impl Engine {
     ///
     /// See [`CommittedTabled`] for an example.
     pub fn commit_tabled(&self, datatype: &TabledDatatype) -> CommittedTabled {
-        CommittedTabled { shared: self.shared.tabled.get(datatype), engine: self.clone() }
+        CommittedTabled { shared: self.shared.tabled_type_of(datatype), engine: self.clone() }
     }
 }
 
@@ -133,7 +133,7 @@ impl CommittedTabled {
     }
 
     /// Has the kernels on a device that whole calls between allocations need, compiled now if they are in no store: for callers who will
-    /// capture their first call.
+    /// capture their first call. Under every policy: no kernel made for all types serves these.
     ///
     /// # Errors
     ///

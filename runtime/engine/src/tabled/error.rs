@@ -93,7 +93,8 @@ pub enum TabledError {
 
 impl TabledError {
     /// What a kernel noted in the 24 bytes of [`TabledTransfer::reporting`](crate::TabledTransfer::reporting), as three numbers: the first entry
-    /// beyond the `places` of its table that it met. Nothing if all were below.
+    /// beyond the `places` of its table that it met. Nothing if all were below. In a copy, the tables of the destination follow those of the
+    /// source.
     ///
     /// ```
     /// use dtc_runtime::TabledError;

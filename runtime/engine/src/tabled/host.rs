@@ -44,7 +44,7 @@ pub(super) unsafe fn run<const PACK: bool>(shared: &TabledType, call: &HostCall<
             };
             let packed = packed.wrapping_add((from - call.first) as usize);
             let (skip, take) = (from - copy.position, to - from);
-            // SAFETY: the bytes are those of the fixed at a place that an entry leads to, of which packed bytes `from .. to` are moved; both sides
+            // SAFETY: the fixed layout lies where an entry leads to, and its packed bytes `from .. to` are moved; both sides
             // have them (contract of this function).
             unsafe {
                 match contiguous {

@@ -149,6 +149,7 @@ fn tables_of(
                     located.device_address()
                 }
                 None => {
+                    // Slices were brought there in this order; a table without entries takes no bytes.
                     let bytes = (length as usize * if wide { 8 } else { 4 }).next_multiple_of(TABLE_BOUNDARY);
                     next += bytes as u64;
                     next - bytes as u64

@@ -1,6 +1,6 @@
 //! Types with index tables: the displacements of some axes come with the call.
 //!
-//! [`CommittedTabled`] is such a type, ready to move; [`IndexTable`] is a table of a call. In host memory the fixed_layouts of the layout, which no
+//! [`CommittedTabled`] is such a type, ready to move; [`IndexTable`] is a table of a call. In host memory the fixed layouts, which no
 //! table moves, are moved by their plans, one after the other; on a device one kernel, compiled once for the type whatever the tables hold, reads
 //! the tables itself.
 

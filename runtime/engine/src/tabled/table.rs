@@ -7,8 +7,8 @@ use dtc_compiler::tabled::Entries;
 
 /// An index table of a call: indices of places, or addresses, of 32 or 64 bits, signed.
 ///
-/// A slice is a table in host memory, and its entries are checked before anything moves. [`IndexTable::at`] is one in any memory, of which only the
-/// kernel sees the entries: those that lead beyond the places of the type are skipped.
+/// A slice is a table in host memory: calls check its entries before they move a byte. [`IndexTable::at`] is a table in any memory, whose entries
+/// only the kernel reads. The kernel skips those that are not below the places of the type.
 ///
 /// ```
 /// use dtc_runtime::IndexTable;
@@ -75,7 +75,14 @@ impl<'a> IndexTable<'a> {
                 check_all(entries.iter().map(|&entry| entry.into()), number, facts.kind, skips)
             }
             TableSource::Host(Entries::Wide(entries)) => check_all(entries.iter().copied(), number, facts.kind, skips),
-            TableSource::Anywhere { .. } => Ok(()),
+            TableSource::Anywhere { first, wide, .. } => {
+                let width = if wide { size_of::<i64>() } else { size_of::<i32>() };
+                if !first.address().addr().is_multiple_of(width) {
+                    let (expected, found) = ("entries at multiples of their size", "an address in between");
+                    return Err(TabledError::Kind { table: number, expected, found });
+                }
+                Ok(())
+            }
         }
     }
 }

@@ -29,9 +29,12 @@ pub struct TabledElements<'a> {
 ///
 /// # Safety
 ///
-/// What calls ask for: every byte that the entries of the tables lead to within the bounds of the type is readable on one side and
-/// writable on the other, in memory of the kind that the endpoint names, if it names one, and the sides do not overlap. Tables at
-/// an address have as many entries, which do not change until the work is done, or are replaced between replays of a graph.
+/// What calls ask for:
+///
+/// 1. Every byte that the entries of the tables lead to is readable on one side and writable on the other, in memory of the kind that the
+///    endpoint names, if it names one. The sides do not overlap.
+/// 2. A table at an address has as many entries as it says. They do not change while the work runs; between replays of a graph they may.
+/// 3. A table of addresses that only a device reads has multiples of the type's alignment, or 0.
 ///
 /// # Example
 ///
@@ -214,18 +217,20 @@ impl<'a> TabledTransfer<'a> {
         let shared = &self.elements.of.shared;
         let call = self.elements.host_call(checked.range)?;
         let addresses = Addresses { memory: self.elements.memory.address(), packed: checked.other.address() };
-        // SAFETY: the contract of this function; the tables were checked.
+        let destination = match &checked.destination {
+            Some((destination, range)) => Some((destination, destination.host_call(*range)?)),
+            None => None,
+        };
+        // SAFETY: `checked` found every entry below its places, or an aligned address. The bytes that they lead to are readable on one side and
+        // writable on the other, and the sides do not overlap (contract of this function).
         unsafe {
-            match (self.action, &checked.destination) {
-                (TabledAction::Pack(_), _) => host::run::<true>(shared, &call, addresses),
-                (TabledAction::Unpack(_), _) => host::run::<false>(shared, &call, addresses),
-                (TabledAction::Copy(_), Some((destination, range))) => {
-                    let to = destination.host_call(*range)?;
-                    let skips = self.elements.skips;
-                    let target = (&*destination.of.shared, &to, destination.memory.address());
-                    host::copy((shared, &call, addresses.memory), target, skips);
-                }
-                (TabledAction::Copy(_), None) => {}
+            if let Some((destination, to)) = destination {
+                let target = (&*destination.of.shared, &to, destination.memory.address());
+                host::copy((shared, &call, addresses.memory), target, self.elements.skips);
+            } else if matches!(self.action, TabledAction::Unpack(_)) {
+                host::run::<false>(shared, &call, addresses);
+            } else {
+                host::run::<true>(shared, &call, addresses);
             }
         }
         Ok(call.bytes())
@@ -261,8 +266,14 @@ impl<'a> TabledTransfer<'a> {
             _ if over_link => multiprocessors.div_ceil(LINK_PART),
             _ => u32::MAX,
         };
-        let report = self.report.map(|report| Located::new("report", report)).transpose()?;
-        let report = report.map_or(0, Located::device_address);
+        let report = match self.report {
+            Some(report) => {
+                let report = Located::new("report", report)?;
+                engine.check_reach(gpu, "report", report.kind())?;
+                report.device_address()
+            }
+            None => 0,
+        };
         let launch = TabledLaunch { elements, packed, moved, bytes, most, report };
         // SAFETY: the contract of this function; the device reaches both ends, and `enqueue` brings tables of the host to it.
         unsafe { launch.enqueue(engine, gpu, stream)? };
@@ -274,11 +285,11 @@ impl<'a> TabledTransfer<'a> {
 const LINK_PART: u32 = 8;
 
 impl IndexTable<'_> {
-    /// Where a device finds the entries, if they need not be brought there.
+    /// Where a device finds the entries, if they need not be brought there. A table without entries lies nowhere.
     pub(super) fn located(&self) -> Result<Option<Located>, TabledError> {
         match self.source() {
-            TableSource::Host(_) => Ok(None),
-            TableSource::Anywhere { first, .. } => Ok(Some(Located::new("table", first)?)),
+            TableSource::Anywhere { first, length: 1.., .. } => Ok(Some(Located::new("table", first)?)),
+            _ => Ok(None),
         }
     }
 }

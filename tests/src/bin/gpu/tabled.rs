@@ -269,6 +269,15 @@ fn beyond(on: &OnTier) -> Outcome {
     let reported = TabledError::reported(numbers, &[64]);
     let expected = Some(TabledError::Entry { table: 0, index: 1, places: 64, found: 64 });
     expect(reported == expected, || format!("{reported:?}"))?;
+    // Entries lie at multiples of their size; a table without entries lies nowhere.
+    let between = std::ptr::with_exposed_provenance::<u8>(table.address() as usize + 2);
+    let between = [IndexTable::at(Endpoint::of_kind(table.kind(), between), false, 2)];
+    let nowhere = [IndexTable::at(std::ptr::null::<u8>(), false, 0)];
+    // SAFETY: the first is refused, and the second moves nothing.
+    let found = unsafe {
+        (committed.at(&memory, &between).pack(&packed).run(), committed.at(&memory, &nowhere).pack(&packed).run())
+    };
+    expect(matches!(found, (Err(TabledError::Kind { table: 0, .. }), Ok(0))), || format!("{found:?}"))?;
     Ok(())
 }
 

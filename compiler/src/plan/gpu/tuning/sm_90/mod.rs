@@ -189,7 +189,7 @@ pub(crate) static SM_90: Tuning = Tuning {
     prefetch: PrefetchTuning { runs: 33..256, one_in: 5 },
     // Measured in `bench/results/2026-11-25-gpu-generic.md`.
     generic: GenericTuning { min_run: 128, min_run_of_8: 1024 },
-    // Those of listed runs, of which a thread waits for the entry before it knows its word.
+    // Not measured: the shapes of listed runs. Both read an entry before they know where a word lies.
     tabled: TabledTuning {
         shapes: [
             LaunchShape { threads: 128, unroll: 4 },
