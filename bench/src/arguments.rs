@@ -74,6 +74,8 @@ pub enum Part {
     Latency,
     /// Lists that are new at every call: made, committed and packed once
     NewLists,
+    /// Blocks by an index table of the call, beside the same type with its table written into it; only where it is named
+    Tables,
     /// Calls between kinds of memory, and copies to another GPU
     Transfers,
     /// Functions and kernels of a bundle, beside the kernels that are compiled now; only where it is named

@@ -15,6 +15,7 @@ mod new_lists;
 mod operations;
 mod peer_copies;
 mod random;
+mod tables;
 mod transfers;
 
 use crate::arguments::{Benchmark, Part};
@@ -39,8 +40,10 @@ pub fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
         _ if arguments.random.is_some() => false,
         [] => {
             part == Part::Kernels
-                || (!matches!(part, Part::Classes | Part::Families | Part::Bundles | Part::First | Part::Matching)
-                    && !chosen)
+                || (!matches!(
+                    part,
+                    Part::Classes | Part::Families | Part::Bundles | Part::First | Part::Tables | Part::Matching
+                ) && !chosen)
         }
         parts => parts.contains(&part),
     };
@@ -170,6 +173,12 @@ fn measure_calls(
         tell("");
         found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
         latency::print("lists that are new at every call: medians", &found, out)?;
+    }
+    if wants(Part::Tables) {
+        let only = arguments.shared.only.as_deref().unwrap_or_default();
+        let found = tables::measure(arena, rounds, only, tell, |figure| figures.write(figure.to_json()))?;
+        tell("");
+        tables::print(&found, out)?;
     }
     if wants(Part::Transfers) {
         let found = transfers::measure(rounds, |what| tell(&what))?;

@@ -96,7 +96,8 @@ pub fn in_parallel(bytes: &mut [u8], work: impl Fn(usize, &mut [u8]) + Sync) {
     });
 }
 
-fn first_difference(expected: &[u8], found: &[u8]) -> Option<usize> {
+/// The first byte that differs between two buffers of one length.
+pub fn first_difference(expected: &[u8], found: &[u8]) -> Option<usize> {
     let part = expected.len().div_ceil(threads()).max(1 << 20);
     let differs = |range: Range<usize>| {
         let (expected, found) = (&expected[range.clone()], &found[range.clone()]);
