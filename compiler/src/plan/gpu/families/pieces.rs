@@ -4,7 +4,7 @@ use super::{Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    AddressFunction, Analysis, Call, Cut, Grid, KernelList, KernelText, LibraryPart, ListedPiece, PiecesTuning,
+    AddressFunction, Analysis, Call, Cut, Grid, KernelList, KernelText, LibraryPart, ListedPiece, PiecesTuning, SECTOR,
     Structure, Tuning, Units, WARP, WIDEST, alignment,
 };
 use minijinja::{Value, context};
@@ -31,6 +31,8 @@ pub struct Pieces {
     pub mean: u64,
     /// Whether each run is behind the one before in memory.
     pub ascending: bool,
+    /// Whether a list has runs of one length: a division finds the run of a word.
+    equal: bool,
     /// The cuts of packs and unpacks, and how many pieces each makes.
     cuts: [(Cut, u64); 2],
 }
@@ -111,8 +113,10 @@ fn find(analysis: &Analysis) -> Option<Pieces> {
     // Not what the root is displaced by: a batch counts from there.
     let (record, mut places) = (Edge { offset: 0, node: at.node }, layout.extent() as u64);
     let (mut ascending, mut end) = (true, measure.low);
+    let mut equal = matches!(layout.node(at.node), Node::Indexed { .. });
     each_run(layout, record, &mut |offset, length| {
         places |= offset as u64;
+        equal &= length == mean;
         ascending &= offset >= end;
         end = offset + length as i64;
     });
@@ -126,7 +130,7 @@ fn find(analysis: &Analysis) -> Option<Pieces> {
         }
         packed += length;
     });
-    Some(Pieces { record: at.node, size: measure.size, mean, ascending, cuts })
+    Some(Pieces { record: at.node, size: measure.size, mean, ascending, equal, cuts })
 }
 
 /// How a node of `size` packed bytes cuts runs of `mean` bytes on average, at multiples of `starts` in memory.
@@ -179,9 +183,26 @@ pub(super) fn in_shorts(query: &Query<'_>, mean: u64) -> bool {
     query.unpacks() && query.word == 2 && query.tuning().pieces.in_shorts.contains(&mean)
 }
 
+/// Whether runs of one length are faster in words of `word` bytes, although each word looks up its run. Unpacks whose runs end inside of sectors are so
+/// only where the runs are long.
+pub(super) fn in_wide_words(analysis: &Analysis, direction: Direction, word: u32) -> bool {
+    let Some(&Pieces { equal, mean, .. }) = analysis.found() else { return false };
+    let tuning = &analysis.tuning.pieces;
+    let (wide, least) = match direction {
+        Direction::Pack => (2 * word >= WIDEST, tuning.pack_runs[2]),
+        Direction::Unpack => {
+            (word == WIDEST && (mean.is_multiple_of(SECTOR) || mean >= tuning.equal_unpack), tuning.unpack_runs[2])
+        }
+    };
+    equal && wide && mean >= least
+}
+
 /// Serves calls of many runs that have most of the nodes which they touch. In others, each thread moves words, and searches the list for the run of each.
 pub(super) fn admits(query: &Query<'_>) -> Option<PiecesKernel> {
     let (pieces, tuning) = (query.found::<Pieces>()?, &query.tuning().pieces);
+    if in_wide_words(query.analysis, query.direction, query.aligned_word()) {
+        return None;
+    }
     let by_alignment = if query.unpacks() { tuning.unpack_runs } else { tuning.pack_runs };
     let least = match query.word {
         ..4 if !in_shorts(query, pieces.mean) => by_alignment[0],

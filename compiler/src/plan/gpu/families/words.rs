@@ -5,12 +5,12 @@
 
 use super::groups::Groups;
 use super::ordered::Disorder;
-use super::pieces::{Pieces, in_shorts};
+use super::pieces::{Pieces, in_shorts, in_wide_words};
 use super::{Generic, Instance, KernelFamily, Query};
 use crate::plan::Direction;
 use crate::plan::gpu::{
     AddressFunction, Analysis, Call, Grid, KernelText, LINE, LaunchShape, Row, RunStatistics, SLOT, Tuning, Units,
-    WordsTuning,
+    WIDEST, WordsTuning,
 };
 use minijinja::context;
 use std::fmt;
@@ -72,7 +72,7 @@ pub(crate) fn best_word(analysis: &Analysis, direction: Direction, widest: u32) 
 /// The launch shape for words of a size.
 pub(crate) fn best_shape(analysis: &Analysis, direction: Direction, word: u32) -> LaunchShape {
     let (runs, tuning) = (&analysis.runs, &analysis.tuning.words);
-    if waits_for_list(direction, word, runs, tuning) {
+    if waits_for_list(direction, word, runs, tuning) || (word == WIDEST && in_wide_words(analysis, direction, word)) {
         return tuning.listed_shape;
     }
     let (threads, unroll) = row(direction, runs, tuning).shapes[word.trailing_zeros().min(4) as usize];

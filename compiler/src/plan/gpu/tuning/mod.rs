@@ -293,6 +293,8 @@ pub(crate) struct PiecesTuning {
     pub(crate) unpack_runs: [u64; 3],
     /// Runs that an unpack stores in words of 2 bytes, if these are aligned, although each word looks up its run.
     pub(crate) in_shorts: Range<u64>,
+    /// The least length of runs of one length that are unpacked faster in words of 16 bytes, if they end inside of sectors.
+    pub(crate) equal_unpack: u64,
     /// Packed bytes of an element that has runs for a whole GPU, at least.
     pub(crate) large: u64,
     /// How runs are cut in packs of small elements, by their least length, descending.

@@ -153,6 +153,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         unpack_runs: [8, LOOKED_UP_ONCE, MEDIUM],
         // Measured in `bench/results/2026-11-25-gpu-families.md`.
         in_shorts: 33..64,
+        // Measured in `bench/results/2026-11-27-gpu-tables.md`: packs are 0.99 to 1.24 times as fast on two GPUs, unpacks 0.99 to 1.12.
+        equal_unpack: 1024,
         // Measured in `bench/results/2026-11-22-gpu-kernel-families.md`. Pieces of small elements are under way all at once: one load for each lane. Those of
         // large ones are under way for a group of lanes at once, without a loop.
         large: MANY_SHORT,
