@@ -97,15 +97,11 @@ struct Cursor {
     i64 base;
 };
 
-static __device__ __forceinline__ i64 interpret(
-    const Program &program, const u8 *tables, const u64 asked, u64 &left, bool &start, Cursor &cursor)
+// Where byte `at` of node `next` lies, which is at `place` and was asked for as byte `asked` of the whole.
+static __device__ __forceinline__ i64 descend(
+    const Node *nodes, const u8 *tables, u32 next, u64 at, i64 place, const u64 asked, u64 &left, bool &start, Cursor &cursor)
 {
-    u64 at = asked;
-    const Node *nodes = program.count <= INLINE_NODES ? program.nodes : (const Node *)tables;
-    const u64 element = divide(at, program.magic, program.shift);
-    at -= element * program.size;
-    i64 place = program.origin + (i64)element * program.extent;
-    for (u32 next = program.root;;) {
+    for (;;) {
         const Node &node = nodes[next];
         const u8 *table = tables + node.table;
         switch (node.kind) {
@@ -151,6 +147,15 @@ static __device__ __forceinline__ i64 interpret(
         }
         }
     }
+}
+
+static __device__ __forceinline__ i64 interpret(
+    const Program &program, const u8 *tables, const u64 asked, u64 &left, bool &start, Cursor &cursor)
+{
+    const Node *nodes = program.count <= INLINE_NODES ? program.nodes : (const Node *)tables;
+    const u64 element = divide(asked, program.magic, program.shift);
+    const i64 place = program.origin + (i64)element * program.extent;
+    return descend(nodes, tables, program.root, asked - element * program.size, place, asked, left, start, cursor);
 }
 
 static __device__ __forceinline__ i64 interpret(const Program &program, const u8 *tables, u64 at, u64 &left, bool &start)

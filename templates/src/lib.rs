@@ -56,6 +56,12 @@ pub const COPY_TARGET: &str = include_str!("../library/copy_target.cu");
 /// The interpreter of the generic kernels.
 pub const INTERPRETER: &str = include_str!("../library/interpreter.cu");
 
+/// The same for layouts with index tables, behind [`INTERPRETER`] and [`BEYOND`].
+pub const INTERPRETER_TABLED: &str = include_str!("../library/interpreter_tabled.cu");
+
+/// A function that notes an entry of an index table beyond its places.
+pub const BEYOND: &str = include_str!("../library/beyond.cu");
+
 /// The generic kernels as PTX of NVRTC 11.8 for compute_70, which every driver from CUDA 11.8 on compiles for its device, in
 /// seconds: for devices that [`GENERIC_MACHINE_CODE`] does not serve. The first line tells the hash of the text they were
 /// compiled from.

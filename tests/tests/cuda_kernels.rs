@@ -515,7 +515,11 @@ fn every_call_is_one_kernel() {
     for entry in others {
         assert_eq!(generic.matches(&format!("\n{entry}(")).count(), 1, "{entry}");
     }
-    assert_eq!(generic.matches("__global__").count(), cuda::GENERIC_KERNELS.len() + others.len());
+    for kernel in cuda::GENERIC_TABLED {
+        assert_eq!(generic.matches(&format!("\n{}(", kernel.entry)).count(), 1, "{}", kernel.entry);
+    }
+    let all = cuda::GENERIC_KERNELS.len() + cuda::GENERIC_TABLED.len() + others.len();
+    assert_eq!(generic.matches("__global__").count(), all);
     let mut programs = 0;
     for Subject { name, plan, layout, count } in kernels::corpus().into_iter().chain(kernels::families()) {
         let total = layout.size().saturating_mul(count);

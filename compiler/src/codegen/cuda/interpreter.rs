@@ -9,7 +9,7 @@ use super::batch::{self, BATCH_THREADS, GENERIC_BATCH_ENTRY};
 use super::copy;
 use super::program::{INLINE_NODES, LENGTH};
 use super::template::{TemplateError, render};
-use super::{interpreted_columns, interpreted_fields, interpreted_groups, interpreted_tiles};
+use super::{interpreted_columns, interpreted_fields, interpreted_groups, interpreted_tabled, interpreted_tiles};
 use crate::plan::Direction;
 use crate::plan::gpu::{Call, Family, Generic, GpuPlan, SM_90, Variant, WordsKernel, word_type};
 use minijinja::context;
@@ -174,6 +174,7 @@ pub fn generic_source() -> Result<String, TemplateError> {
     source.push_str(dtc_templates::LOAD_VALUE);
     source.push_str(&accumulate::generic()?);
     source.push_str(&copy::generic()?);
+    source.push_str(&interpreted_tabled::generic()?);
     Ok(source)
 }
 

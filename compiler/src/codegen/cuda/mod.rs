@@ -12,6 +12,7 @@ mod division;
 mod interpreted_columns;
 mod interpreted_fields;
 mod interpreted_groups;
+mod interpreted_tabled;
 mod interpreted_tiles;
 mod interpreter;
 mod kernel;
@@ -27,6 +28,7 @@ pub use batch::{
     BATCH_ENTRY, BATCH_INLINE, BATCH_KINDS, BATCH_THREADS, Batch, BatchProgram, GENERIC_BATCH_ENTRY, Item, batch,
 };
 pub use copy::{COPY_ENTRY, CopyTarget, GENERIC_COPY, GENERIC_COPY_ENTRY, copy};
+pub use interpreted_tabled::{GENERIC_TABLED, GenericTabled, TabledParameter, TabledProgram};
 pub use interpreter::{GENERIC_KERNELS, GenericKernel, generic_batch, generic_source};
 pub use program::{Interpreted, InterpreterProgram, Parameter};
 

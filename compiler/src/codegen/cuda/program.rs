@@ -13,7 +13,7 @@ use crate::plan::gpu::{Call, Columns, Family, Fields, Generic, GpuPlan, Groups, 
 pub(super) const INLINE_NODES: usize = 22;
 
 /// Bytes of a node.
-const NODE: usize = 48;
+pub(super) const NODE: usize = 48;
 
 /// Packed bytes of an element that has no end: more than a call can name, so that every position is in the first element.
 const ENDLESS: u64 = 1 << 63;
@@ -70,7 +70,7 @@ impl Interpreted {
         tables.resize(if inline { 0 } else { count * NODE }, 0);
         let mut nodes = Vec::with_capacity(count * NODE);
         for (_, node) in layout.nodes() {
-            let node = encode(layout, node, &mut tables);
+            let node = encode(layout, node, 0, &mut tables);
             nodes.extend_from_slice(&node);
         }
         // Copies of a stream without a seam never end; a dense element tells what is left of it.
@@ -195,7 +195,9 @@ impl InterpreterProgram {
     }
 }
 
-fn encode(layout: &Layout, node: &Node, tables: &mut Vec<u8>) -> Vec<u8> {
+/// A node as kernels read it. `first`: the number of the layout's first node among all.
+pub(super) fn encode(layout: &Layout, node: &Node, first: usize, tables: &mut Vec<u8>) -> Vec<u8> {
+    let number = |edge: &crate::layout::Edge| first + edge.node.index();
     let size_of = |edge: &crate::layout::Edge| layout.measure(edge.node).size;
     let mut begin = || {
         tables.resize(tables.len().next_multiple_of(16), 0);
@@ -203,11 +205,11 @@ fn encode(layout: &Layout, node: &Node, tables: &mut Vec<u8>) -> Vec<u8> {
     };
     let (kind, entries, child, size, stride, table, shift) = match node {
         Node::Dense { count, kind } => (0, 0, 0, count * kind.size(), 0, 0, None),
-        Node::Stream { stride, child, .. } => (1, 0, child.node.index(), size_of(child), *stride, 0, None),
+        Node::Stream { stride, child, .. } => (1, 0, number(child), size_of(child), *stride, 0, None),
         Node::Indexed { offsets, child } => {
             let table = begin();
             append(tables, offsets.iter().map(|offset| (offset + child.offset).to_le_bytes()));
-            (2, offsets.len(), child.node.index(), size_of(child), 0, table, None)
+            (2, offsets.len(), number(child), size_of(child), 0, table, None)
         }
         Node::Runs { runs, kind } => {
             let table = begin();
@@ -228,7 +230,7 @@ fn encode(layout: &Layout, node: &Node, tables: &mut Vec<u8>) -> Vec<u8> {
             };
             append(tables, parts.iter().map(position));
             append(tables, parts.iter().map(|part| part.offset.to_le_bytes()));
-            append(tables, parts.iter().map(|part| (part.node.index() as u32).to_le_bytes()));
+            append(tables, parts.iter().map(|part| (number(part) as u32).to_le_bytes()));
             (4, parts.len(), 0, 1, 0, table, None)
         }
     };

@@ -159,7 +159,8 @@ pub fn tabled(sides: TabledSides<'_>, variant: &TabledVariant) -> Result<Program
     let mut tables = Tables::default();
     let mut text = header(sides);
     text.push_str(dtc_templates::PRELUDE);
-    text.push_str(&render("tabled_call", &context! { words, checked })?);
+    text.push_str(&render("tabled_call", &context! { words })?);
+    text.push_str(if checked { dtc_templates::BEYOND } else { "" });
     let _ = write!(text, "\n\ntypedef {} index;\n\n", if wide { "u64" } else { "u32" });
     for ((name, layout), numbers) in sides.layouts().into_iter().zip(&numbers) {
         let side = Side { layout, numbers, word: word.into(), checked };

@@ -1,17 +1,20 @@
 //! What equal types with index tables share.
 
 use crate::cpu::{self, Program};
-use crate::device::{DeviceKernel, DeviceState};
+use crate::device::{DeviceKernel, DeviceState, Generic};
 use crate::error::without_source;
-use dtc_compiler::codegen::cuda::{TABLED_ENTRY, TabledSides, tabled};
+use crate::policy::Policy;
+use crate::worker::Job;
+use dtc_compiler::codegen::cuda::{GenericTabled, TABLED_ENTRY, TabledProgram, TabledSides, tabled};
 use dtc_compiler::datatype::TabledDatatype;
-use dtc_compiler::plan::Plan;
 use dtc_compiler::plan::gpu::TabledVariant;
+use dtc_compiler::plan::{Direction, Plan};
 use dtc_compiler::tabled::TabledLayout;
-use dtc_cuda::CudaError;
+use dtc_cuda::{CudaError, DeviceBuffer};
 use dtc_host::lock::Lock;
 use once_cell::race::OnceBox;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
 /// The types of an engine, by their digests. It does not keep them alive.
@@ -47,7 +50,32 @@ pub(crate) struct TabledType {
     digest: [u8; 32],
     /// Of each fixed layout, made at the first call in host memory.
     programs: OnceBox<Vec<Program>>,
-    kernels: Lock<Vec<TabledKernel>>,
+    /// What the generic kernels interpret, made at the first call that they serve; nothing for types of too many parts.
+    interpreted: OnceBox<Option<TabledProgram>>,
+    devices: Lock<OnDevices>,
+}
+
+/// What a type has on devices.
+#[derive(Default)]
+struct OnDevices {
+    kernels: Vec<TabledKernel>,
+    interpreters: Vec<(Arc<DeviceState>, Arc<TabledInterpreter>)>,
+    requests: Vec<(TabledKey, Arc<AtomicU32>)>,
+}
+
+/// What the generic kernels need for a type on a device. A graph keeps it, and so the code that its nodes run.
+pub(crate) struct TabledInterpreter {
+    pub(crate) generic: Arc<Generic>,
+    /// Nothing for types without lists.
+    pub(crate) lists: Option<DeviceBuffer>,
+}
+
+/// What serves a call.
+pub(crate) enum TabledServing<'a> {
+    /// A kernel compiled for the type.
+    Compiled(Arc<DeviceKernel>),
+    /// A generic kernel, and what it interprets.
+    Generic(&'static GenericTabled, &'a TabledProgram, Arc<TabledInterpreter>),
 }
 
 /// A kernel of a type on a device.
@@ -65,6 +93,47 @@ struct TabledKey {
     variant: TabledVariant,
 }
 
+impl TabledKey {
+    fn new(state: &DeviceState, moved: TabledMove<'_>, variant: TabledVariant) -> TabledKey {
+        let move_of = match moved {
+            TabledMove::Pack => MoveOf::Pack,
+            TabledMove::Unpack => MoveOf::Unpack,
+            TabledMove::CopyTo(target) => MoveOf::Copy(target.digest),
+        };
+        TabledKey { ordinal: state.device.info().ordinal, move_of, variant }
+    }
+}
+
+fn find(kernels: &[TabledKernel], key: TabledKey) -> Option<Arc<DeviceKernel>> {
+    Some(kernels.iter().find(|known| known.key == key)?.kernel.clone())
+}
+
+/// The background's compiling a kernel of a type. `uses` tells how many calls would have used it.
+struct CompileTabled {
+    of: Weak<TabledType>,
+    state: Arc<DeviceState>,
+    direction: Direction,
+    variant: TabledVariant,
+    uses: Arc<AtomicU32>,
+}
+
+impl Job for CompileTabled {
+    fn priority(&self) -> u32 {
+        self.uses.load(Ordering::Relaxed)
+    }
+
+    fn run(&self) {
+        let Some(of) = self.of.upgrade() else { return };
+        let moved = match self.direction {
+            Direction::Pack => TabledMove::Pack,
+            Direction::Unpack => TabledMove::Unpack,
+        };
+        if let Err(error) = of.kernel(&self.state, moved, self.variant) {
+            self.state.note(error);
+        }
+    }
+}
+
 /// Which way a kernel moves the type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MoveOf {
@@ -76,10 +145,16 @@ enum MoveOf {
 
 impl Drop for TabledType {
     fn drop(&mut self) {
-        for TabledKernel { state, kernel, .. } in self.kernels.get_mut().drain(..) {
-            // Launches may still be running; in a forked child nothing can be freed.
+        let OnDevices { kernels, interpreters, .. } = std::mem::take(self.devices.get_mut());
+        // Launches may still be running; in a forked child nothing can be freed.
+        for TabledKernel { state, kernel, .. } in kernels {
             if state.device.check_process().is_ok() {
                 state.retire(kernel);
+            }
+        }
+        for (state, interpreter) in interpreters {
+            if state.device.check_process().is_ok() {
+                state.retire(interpreter);
             }
         }
     }
@@ -102,8 +177,8 @@ impl TabledType {
         let layout = TabledLayout::new(datatype);
         let digest = layout.digest();
         let (most_bytes, granularity) = (layout.most_bytes(), layout.granularity());
-        let (programs, kernels) = Default::default();
-        TabledType { layout, most_bytes, granularity, digest, programs, kernels }
+        let (programs, interpreted, devices) = Default::default();
+        TabledType { layout, most_bytes, granularity, digest, programs, interpreted, devices }
     }
 
     /// What moves each fixed layout in host memory.
@@ -123,6 +198,94 @@ impl TabledType {
         }
     }
 
+    /// What serves a move on a device now: its kernel if it is there, or is made at once under the policy; the generic kernels otherwise, while the
+    /// background compiles. Copies between types wait for their kernel, which no generic one replaces.
+    pub(crate) fn serving(
+        self: &Arc<TabledType>,
+        state: &Arc<DeviceState>,
+        moved: TabledMove<'_>,
+        variant: TabledVariant,
+    ) -> Result<TabledServing<'_>, CudaError> {
+        // In a forked child, a thread of the parent may have held the lock.
+        state.device.check_process()?;
+        let key = TabledKey::new(state, moved, variant);
+        if let Some(kernel) = find(&self.devices.lock().kernels, key) {
+            return Ok(TabledServing::Compiled(kernel));
+        }
+        let direction = match moved {
+            TabledMove::Pack => Direction::Pack,
+            TabledMove::Unpack => Direction::Unpack,
+            TabledMove::CopyTo(_) => return self.kernel(state, moved, variant).map(TabledServing::Compiled),
+        };
+        let Some(program) = self.program() else {
+            return self.kernel(state, moved, variant).map(TabledServing::Compiled);
+        };
+        let uses = self.count(key);
+        match state.policy {
+            Policy::Off => {}
+            // One call alone tries it: what cannot be compiled stays with the generic kernels.
+            Policy::Eager | Policy::Always if uses.fetch_add(1, Ordering::Relaxed) == 0 => {
+                match self.kernel(state, moved, variant) {
+                    Ok(kernel) => return Ok(TabledServing::Compiled(kernel)),
+                    Err(error) => state.note(error),
+                }
+            }
+            Policy::Eager | Policy::Always => {}
+            Policy::Background | Policy::Lazy(_) => {
+                let threshold = if let Policy::Lazy(threshold) = state.policy { threshold } else { 0 };
+                let used = uses.fetch_add(1, Ordering::Relaxed);
+                if used == threshold {
+                    let job =
+                        CompileTabled { of: Arc::downgrade(self), state: state.clone(), direction, variant, uses };
+                    state.queue.push(job, state.background_thread);
+                }
+            }
+        }
+        let kernel = GenericTabled::serving(direction, variant.word);
+        Ok(TabledServing::Generic(kernel, program, self.interpreter(state, program)?))
+    }
+
+    /// The counter of the calls that a kernel would have served.
+    fn count(&self, key: TabledKey) -> Arc<AtomicU32> {
+        let requests = &mut self.devices.lock().requests;
+        if let Some((_, uses)) = requests.iter().find(|(known, _)| *known == key) {
+            return uses.clone();
+        }
+        let uses = Arc::new(AtomicU32::new(0));
+        requests.push((key, uses.clone()));
+        uses
+    }
+
+    fn program(&self) -> Option<&TabledProgram> {
+        self.interpreted.get_or_init(|| Box::new(TabledProgram::new(&self.layout))).as_ref()
+    }
+
+    /// What the generic kernels need on a device, from the first use on.
+    fn interpreter(
+        &self,
+        state: &Arc<DeviceState>,
+        program: &TabledProgram,
+    ) -> Result<Arc<TabledInterpreter>, CudaError> {
+        let find = |known: &[(Arc<DeviceState>, Arc<TabledInterpreter>)]| {
+            Some(known.iter().find(|(known, _)| Arc::ptr_eq(known, state))?.1.clone())
+        };
+        if let Some(known) = find(&self.devices.lock().interpreters) {
+            return Ok(known);
+        }
+        // No lock is held meanwhile: another thread may make the same.
+        let lists = state.upload(&program.lists)?;
+        let made = Arc::new(TabledInterpreter { generic: state.generic()?.clone(), lists });
+        let mut devices = self.devices.lock();
+        if let Some(known) = find(&devices.interpreters) {
+            drop(devices);
+            // Freeing it at once might wait for the device.
+            state.retire(made);
+            return Ok(known);
+        }
+        devices.interpreters.push((state.clone(), made.clone()));
+        Ok(made)
+    }
+
     /// The kernel for a move on a device: known, from the store of compiled code, or compiled now.
     pub(crate) fn kernel(
         &self,
@@ -130,16 +293,10 @@ impl TabledType {
         moved: TabledMove<'_>,
         variant: TabledVariant,
     ) -> Result<Arc<DeviceKernel>, CudaError> {
-        let move_of = match moved {
-            TabledMove::Pack => MoveOf::Pack,
-            TabledMove::Unpack => MoveOf::Unpack,
-            TabledMove::CopyTo(target) => MoveOf::Copy(target.digest),
-        };
         // In a forked child, a thread of the parent may have held the lock.
         state.device.check_process()?;
-        let key = TabledKey { ordinal: state.device.info().ordinal, move_of, variant };
-        let find = |kernels: &[TabledKernel]| Some(kernels.iter().find(|known| known.key == key)?.kernel.clone());
-        if let Some(kernel) = find(&self.kernels.lock()) {
+        let key = TabledKey::new(state, moved, variant);
+        if let Some(kernel) = find(&self.devices.lock().kernels, key) {
             return Ok(kernel);
         }
         // No lock is held meanwhile: another thread may compile the same, and its kernel is as good.
@@ -148,16 +305,16 @@ impl TabledType {
         let tables = state.upload(&program.tables)?.map(Arc::new);
         let made =
             functions.into_iter().map(|function| Arc::new(DeviceKernel { function, tables: tables.clone() })).next();
-        let mut kernels = self.kernels.lock();
-        let (kernel, forgotten) = match (find(&kernels), made) {
+        let mut devices = self.devices.lock();
+        let (kernel, forgotten) = match (find(&devices.kernels, key), made) {
             (Some(known), made) => (known, made),
             (None, Some(made)) => {
-                kernels.push(TabledKernel { key, state: state.clone(), kernel: made.clone() });
+                devices.kernels.push(TabledKernel { key, state: state.clone(), kernel: made.clone() });
                 (made, None)
             }
             (None, None) => return Err(without_source(TABLED_ENTRY)),
         };
-        drop(kernels);
+        drop(devices);
         if let Some(forgotten) = forgotten {
             // Freeing it at once might wait for the device.
             state.retire(forgotten);

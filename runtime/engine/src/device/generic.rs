@@ -1,8 +1,8 @@
 //! The generic kernels on one device.
 
 use dtc_compiler::codegen::cuda::{
-    GENERIC_ACCUMULATE_ENTRY, GENERIC_BATCH_ENTRY, GENERIC_COPY_ENTRY, GENERIC_KERNELS, GenericKernel,
-    InterpreterProgram,
+    GENERIC_ACCUMULATE_ENTRY, GENERIC_BATCH_ENTRY, GENERIC_COPY_ENTRY, GENERIC_KERNELS, GENERIC_TABLED, GenericKernel,
+    GenericTabled, InterpreterProgram,
 };
 use dtc_cuda::module::{Function, Module};
 use dtc_cuda::{CudaError, Device, DeviceBuffer};
@@ -77,7 +77,10 @@ impl Generic {
     fn of(device: &Device, image: &[u8], code: GenericCode) -> Result<Generic, CudaError> {
         let module = Module::load(device, image)?;
         let load = |kernel: &GenericKernel| Ok((kernel.entry, module.function(kernel.entry)?));
-        let functions = GENERIC_KERNELS.iter().map(load).collect::<Result<_, CudaError>>()?;
+        let mut functions = GENERIC_KERNELS.iter().map(load).collect::<Result<Vec<_>, CudaError>>()?;
+        for kernel in GENERIC_TABLED {
+            functions.push((kernel.entry, module.function(kernel.entry)?));
+        }
         Ok(Generic {
             functions,
             batch: module.function(GENERIC_BATCH_ENTRY)?,
@@ -108,8 +111,17 @@ impl Generic {
     }
 
     pub(crate) fn function(&self, kernel: &GenericKernel) -> Result<&Function, CudaError> {
-        let known = self.functions.iter().find(|(entry, _)| *entry == kernel.entry);
-        known.map(|(_, function)| function).ok_or(CudaError::KernelMissing { kernel: kernel.entry })
+        self.named(kernel.entry)
+    }
+
+    /// A kernel for types with index tables.
+    pub(crate) fn tabled(&self, kernel: &GenericTabled) -> Result<&Function, CudaError> {
+        self.named(kernel.entry)
+    }
+
+    fn named(&self, kernel: &'static str) -> Result<&Function, CudaError> {
+        let known = self.functions.iter().find(|(entry, _)| *entry == kernel);
+        known.map(|(_, function)| function).ok_or(CudaError::KernelMissing { kernel })
     }
 }
 

@@ -32,6 +32,7 @@ mod shared_kernels;
 mod state;
 mod supply;
 
+pub(crate) use generic::Generic;
 pub use generic::GenericCode;
 pub use gpu::Gpu;
 pub use model::TransferModel;

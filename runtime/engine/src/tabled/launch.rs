@@ -2,10 +2,10 @@
 
 use super::error::TabledError;
 use super::table::{IndexTable, TableSource};
-use crate::cached_type::tabled::{TabledMove, TabledType};
+use crate::cached_type::tabled::{TabledMove, TabledServing, TabledType};
 use crate::device::{Gpu, Grid, Launch};
 use crate::engine::Engine;
-use dtc_compiler::codegen::cuda::TabledEntries;
+use dtc_compiler::codegen::cuda::{GenericTabled, TabledEntries};
 use dtc_compiler::plan::gpu::{Call, Granularity, TabledVariant};
 use dtc_compiler::tabled::Entries;
 use dtc_cuda::{CudaError, DeviceBuffer, Stream, graph};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Elements as a device sees them.
 #[derive(Clone, Copy)]
 pub(super) struct DeviceEnd<'a> {
-    pub(super) shared: &'a TabledType,
+    pub(super) shared: &'a Arc<TabledType>,
     pub(super) tables: &'a [IndexTable<'a>],
     pub(super) address: u64,
     /// The first packed byte.
@@ -64,7 +64,7 @@ impl TabledLaunch<'_> {
         let work = variant.blocks(self.bytes).ok_or_else(too_large)?;
         let variant = if work > self.most { variant.capped() } else { variant };
         let work = variant.blocks(self.bytes).ok_or_else(too_large)?;
-        let kernel = self.elements.shared.kernel(&gpu.state, self.moved, variant)?;
+        let served = self.elements.shared.serving(&gpu.state, self.moved, variant)?;
         let mut ends: SmallVec<[DeviceEnd<'_>; 2]> = SmallVec::new();
         ends.push(self.elements);
         if let Packed::Elements(end) = self.packed {
@@ -73,21 +73,39 @@ impl TabledLaunch<'_> {
         let uploaded = upload(&ends, gpu)?;
         let tables = tables_of(&ends, engine, gpu, uploaded.as_deref())?;
         let tables: SmallVec<[&[TabledEntries]; 2]> = tables.iter().map(|tables| &tables[..]).collect();
-        let sides = self.elements.shared.sides(self.moved);
-        // The kernel was made of the same sides, and the lengths of the tables were checked.
-        let mut words = sides.parameter(variant.word, &tables, target_first, self.report).ok_or_else(too_large)?;
         let call = Call { memory: self.elements.address, packed, first: self.elements.first, bytes: self.bytes };
-        let lists = kernel.tables.as_ref().map_or(0, |lists| lists.address());
-        graph::keep_in_graph(&scope, stream, &kernel)?;
+        match &served {
+            TabledServing::Compiled(kernel) => {
+                let sides = self.elements.shared.sides(self.moved);
+                // The kernel was made of the same sides, and the lengths of the tables were checked.
+                let words = sides.parameter(variant.word, &tables, target_first, self.report);
+                let mut words = words.ok_or_else(too_large)?;
+                graph::keep_in_graph(&scope, stream, kernel)?;
+                let lists = kernel.tables.as_ref().map_or(0, |lists| lists.address());
+                let grid = Grid::few(work, self.most, variant.shape.threads);
+                let launch = Launch { function: &kernel.function, call: &call, tables: lists, grid };
+                // SAFETY: the kernel was made for these types, and ends in as many words as `parameter` returns for them. It moves the bytes
+                // of `call`, follows entries that lie below the places of their tables alone, and reads tables that the device reaches.
+                unsafe { launch.enqueue(&scope, stream, words.as_mut_ptr().cast())? };
+            }
+            TabledServing::Generic(kernel, program, interpreter) => {
+                let parameter = program.parameter(&self.elements.shared.layout, tables[0], self.report);
+                let mut parameter = parameter.ok_or_else(too_large)?;
+                graph::keep_in_graph(&scope, stream, interpreter)?;
+                let lists = interpreter.lists.as_ref().map_or(0, DeviceBuffer::address);
+                let blocks = kernel.blocks(self.bytes).ok_or_else(too_large)?;
+                let grid = Grid::few(blocks, self.most, GenericTabled::SHAPE.threads);
+                let function = interpreter.generic.tabled(kernel)?;
+                let launch = Launch { function, call: &call, tables: lists, grid };
+                // SAFETY: the kernels end in a program, and this one is of the type and the tables of the call. They move the bytes of `call`
+                // as a compiled one does.
+                unsafe { launch.enqueue(&scope, stream, parameter.as_mut_ptr().cast())? };
+            }
+        }
         let captured = match &uploaded {
             Some(uploaded) => graph::keep_in_graph(&scope, stream, uploaded)?,
             None => false,
         };
-        let grid = Grid::few(work, self.most, variant.shape.threads);
-        let launch = Launch { function: &kernel.function, call: &call, tables: lists, grid };
-        // SAFETY: the kernel was made for these types, and ends in as many words as `parameter` returns for them. It moves the bytes of
-        // `call`, follows entries that lie below the places of their tables alone, and reads tables that the device reaches.
-        unsafe { launch.enqueue(&scope, stream, words.as_mut_ptr().cast())? };
         if let Some(uploaded) = uploaded.filter(|_| !captured) {
             // The kernel may still read it.
             gpu.state.retire(uploaded);

@@ -115,7 +115,7 @@ impl<'a> TabledElements<'a> {
     }
 
     fn device_end(&self, range: Range, memory: Located) -> DeviceEnd<'a> {
-        let (shared, tables) = (&*self.of.shared, self.tables);
+        let (shared, tables) = (&self.of.shared, self.tables);
         DeviceEnd { shared, tables, address: memory.device_address(), first: range.offset() }
     }
 }

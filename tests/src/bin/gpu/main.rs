@@ -117,6 +117,7 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     lifetimes::add(tests, on);
     accumulate::add(tests, on);
     copies::add(tests, on);
+    tabled::add(tests, on);
     cudarc::add(tests, on);
     transfers::add(tests, on);
     several_kinds::add(tests, on);
@@ -133,7 +134,6 @@ fn add_others(tests: &mut Tests, tiers: &[OnTier; 2]) {
     hostile::add(tests, generic);
     yaksa_interface::add(tests, generic);
     policies::add(tests, compiled);
-    tabled::add(tests, compiled);
     matching::add(tests, compiled);
     stores::add(tests);
     first_call::add(tests);

@@ -19,7 +19,7 @@ const POISON: u8 = 0xa5;
 pub fn add(tests: &mut Tests, on: &OnTier) {
     let mut test = |name: &str, run: fn(&OnTier) -> Outcome| {
         let on = on.clone();
-        tests.add(format!("tabled: {name}"), move || run(&on));
+        tests.add(format!("{}: tabled: {name}", on.name), move || run(&on));
     };
     test("packs and unpacks of drawn types", drawn);
     test("copies between drawn types", copies);
