@@ -5,7 +5,7 @@ use super::Subject;
 use dtc_compiler::plan::Direction;
 use dtc_measure::failure::Failure;
 use dtc_runtime::cuda::{Stream, copy};
-use dtc_runtime::{Endpoint, IndexTable, Range};
+use dtc_runtime::{CommittedTabled, Endpoint, IndexTable, Range};
 
 /// A call for all packed bytes, in buffers that have all of them.
 #[derive(Clone, Copy)]
@@ -47,8 +47,17 @@ impl Call {
 
     /// By the type to which the call brings the entries.
     pub fn tabled(&self, subject: &Subject, stream: &Stream) -> Result<(), Failure> {
+        self.by(&subject.tabled, subject, stream)
+    }
+
+    /// The same by the generic kernels.
+    pub fn generic(&self, subject: &Subject, stream: &Stream) -> Result<(), Failure> {
+        self.by(&subject.generic, subject, stream)
+    }
+
+    fn by(&self, committed: &CommittedTabled, subject: &Subject, stream: &Stream) -> Result<(), Failure> {
         let tables = [IndexTable::at(&subject.table, false, subject.entries.len() as u64)];
-        let elements = subject.tabled.at(self.memory, &tables);
+        let elements = committed.at(self.memory, &tables);
         let transfer = match self.direction {
             Direction::Pack => elements.pack(self.packed),
             Direction::Unpack => elements.unpack(self.packed),

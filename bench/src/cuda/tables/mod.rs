@@ -42,6 +42,7 @@ const COMPILER: Duration = Duration::from_secs(10);
 const COPY: &str = "memcpy";
 const LISTED: &str = "dtc, listed in the type";
 const TABLED: &str = "dtc";
+const GENERIC: &str = "dtc generic";
 const HAND: &str = "by hand";
 
 /// The memory of the packed bytes.
@@ -90,6 +91,7 @@ struct Subject {
     table: DeviceBuffer,
     layout: TabledLayout,
     tabled: CommittedTabled,
+    generic: CommittedTabled,
     listed: Committed,
     by_hand: Option<ByHand>,
 }
@@ -107,8 +109,10 @@ impl Subject {
         let (tabled, listed) = (arena.specialised.commit_tabled(&datatype), arena.specialised.commit(&listed));
         tabled.prepare(&arena.gpu).map_err(|error| described(&error))?;
         listed.prepare(&arena.gpu)?;
+        let generic = arena.generic.commit_tabled(&datatype);
         let by_hand = case.by_hand().map(|text| ByHand::new(&arena.gpu, &text)).transpose()?;
-        Ok(Subject { layout: TabledLayout::new(&datatype), case, name, entries, table, tabled, listed, by_hand })
+        let layout = TabledLayout::new(&datatype);
+        Ok(Subject { case, name, entries, table, layout, tabled, generic, listed, by_hand })
     }
 
     fn failed(&self, error: &dyn Display) -> Failure {
@@ -121,6 +125,7 @@ impl Subject {
             Contender { name: COPY.to_owned(), enqueue: Box::new(move |stream| call.copy(stream)) },
             Contender { name: LISTED.to_owned(), enqueue: Box::new(move |stream| call.listed(self, stream)) },
             Contender { name: TABLED.to_owned(), enqueue: Box::new(move |stream| call.tabled(self, stream)) },
+            Contender { name: GENERIC.to_owned(), enqueue: Box::new(move |stream| call.generic(self, stream)) },
         ];
         if let Some(kernel) = &self.by_hand {
             let table = self.table.address();

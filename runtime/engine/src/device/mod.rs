@@ -31,6 +31,7 @@ mod multi_type;
 mod shared_kernels;
 mod state;
 mod supply;
+mod table_uploads;
 
 pub(crate) use generic::Generic;
 pub use generic::GenericCode;
@@ -46,3 +47,4 @@ pub(crate) use kernel::DeviceKernel;
 pub(crate) use launch::{Grid, Launch, Move};
 pub(crate) use model::{MeasuredPath, PathCost, RUNS};
 pub(crate) use state::{CodeSources, DEVICES, DeviceState};
+pub(crate) use table_uploads::TableUpload;

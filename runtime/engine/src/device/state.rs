@@ -4,6 +4,7 @@ use super::buffers::{DoubleBuffers, Pool, Ring, Stage};
 use super::generic::Generic;
 use super::idle::Idle;
 use super::model::TransferModel;
+use super::table_uploads::TableUpload;
 use crate::policy::Policy;
 use crate::worker::{Job, Queue};
 use dtc_cuda::{CudaError, Device, Event, PinnedBuffer, StagingAllocator, Stream};
@@ -54,6 +55,8 @@ pub(crate) struct DeviceState {
     peers: [OnceLock<bool>; DEVICES],
     pub(super) rings: Pool<Ring>,
     pub(super) stages: Pool<Stage>,
+    /// Memory for the index tables of calls.
+    pub(super) table_uploads: Mutex<Vec<TableUpload>>,
     /// Where pinned buffers come from, if not from CUDA.
     staging: Option<Arc<dyn StagingAllocator>>,
 }
@@ -103,6 +106,7 @@ impl DeviceState {
             peers: Default::default(),
             rings: Pool::default(),
             stages: Pool::default(),
+            table_uploads: Mutex::default(),
             staging,
         }))
     }

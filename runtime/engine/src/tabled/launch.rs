@@ -1,26 +1,15 @@
 //! Launches: the kernel that serves a call, its parameters, and tables of the host on their way to the device.
 
+use super::device_end::DeviceEnd;
 use super::error::TabledError;
-use super::table::{IndexTable, TableSource};
-use crate::cached_type::tabled::{TabledMove, TabledServing, TabledType};
+use super::upload::{Uploaded, tables_of};
+use crate::cached_type::tabled::{TabledMove, TabledServing};
 use crate::device::{Gpu, Grid, Launch};
 use crate::engine::Engine;
 use dtc_compiler::codegen::cuda::{GenericTabled, TabledEntries};
 use dtc_compiler::plan::gpu::{Call, Granularity, TabledVariant};
-use dtc_compiler::tabled::Entries;
 use dtc_cuda::{CudaError, DeviceBuffer, Stream, graph};
 use smallvec::SmallVec;
-use std::sync::Arc;
-
-/// Elements as a device sees them.
-#[derive(Clone, Copy)]
-pub(super) struct DeviceEnd<'a> {
-    pub(super) shared: &'a Arc<TabledType>,
-    pub(super) tables: &'a [IndexTable<'a>],
-    pub(super) address: u64,
-    /// The first packed byte.
-    pub(super) first: u64,
-}
 
 /// The other end.
 #[derive(Clone, Copy)]
@@ -43,9 +32,6 @@ pub(super) struct TabledLaunch<'a> {
     /// Where faults are noted, or 0.
     pub(super) report: u64,
 }
-
-/// The tables of one end.
-type DeviceTables = SmallVec<[TabledEntries; 4]>;
 
 impl TabledLaunch<'_> {
     /// Enqueues the call.
@@ -70,8 +56,8 @@ impl TabledLaunch<'_> {
         if let Packed::Elements(end) = self.packed {
             ends.push(end);
         }
-        let uploaded = upload(&ends, gpu)?;
-        let tables = tables_of(&ends, engine, gpu, uploaded.as_deref())?;
+        let uploaded = Uploaded::new(&ends, gpu, stream)?;
+        let tables = tables_of(&ends, engine, gpu, uploaded.as_ref().map_or(0, Uploaded::address))?;
         let tables: SmallVec<[&[TabledEntries]; 2]> = tables.iter().map(|tables| &tables[..]).collect();
         let call = Call { memory: self.elements.address, packed, first: self.elements.first, bytes: self.bytes };
         match &served {
@@ -102,13 +88,8 @@ impl TabledLaunch<'_> {
                 unsafe { launch.enqueue(&scope, stream, parameter.as_mut_ptr().cast())? };
             }
         }
-        let captured = match &uploaded {
-            Some(uploaded) => graph::keep_in_graph(&scope, stream, uploaded)?,
-            None => false,
-        };
-        if let Some(uploaded) = uploaded.filter(|_| !captured) {
-            // The kernel may still read it.
-            gpu.state.retire(uploaded);
+        if let Some(uploaded) = uploaded {
+            uploaded.launched(&scope, gpu, stream)?;
         }
         Ok(())
     }
@@ -126,56 +107,4 @@ impl TabledLaunch<'_> {
         let word = granularity.min(Granularity::of_bits(bits));
         TabledVariant::new(word, shared.most_bytes.max(end), self.report != 0)
     }
-}
-
-/// The entries of all tables in host memory, on the device, one table after the other, each on a boundary of 16 bytes.
-fn upload(ends: &[DeviceEnd<'_>], gpu: &Gpu) -> Result<Option<Arc<DeviceBuffer>>, TabledError> {
-    let mut bytes: Vec<u8> = Vec::new();
-    for table in ends.iter().flat_map(|end| end.tables) {
-        match table.source() {
-            TableSource::Host(Entries::Narrow(entries)) => bytes.extend_from_slice(bytemuck::cast_slice(entries)),
-            TableSource::Host(Entries::Wide(entries)) => bytes.extend_from_slice(bytemuck::cast_slice(entries)),
-            TableSource::Anywhere { .. } => {}
-        }
-        bytes.resize(bytes.len().next_multiple_of(TABLE_BOUNDARY), 0);
-    }
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(Arc::new(gpu.state.uploaded(&bytes)?)))
-}
-
-/// Bytes on whose multiples the entries of a table begin: more than the widest entry has.
-const TABLE_BOUNDARY: usize = 16;
-
-/// The tables of each end, with those of the host in a buffer that `upload` made.
-fn tables_of(
-    ends: &[DeviceEnd<'_>],
-    engine: &Engine,
-    gpu: &Gpu,
-    uploaded: Option<&DeviceBuffer>,
-) -> Result<SmallVec<[DeviceTables; 2]>, TabledError> {
-    let mut next = uploaded.map_or(0, DeviceBuffer::address);
-    let mut all = SmallVec::new();
-    for end in ends {
-        let mut tables = DeviceTables::new();
-        for table in end.tables {
-            let (length, wide) = (table.len(), table.is_wide());
-            let address = match table.located()? {
-                Some(located) => {
-                    engine.check_reach(gpu, "table", located.kind())?;
-                    located.device_address()
-                }
-                None => {
-                    // Slices were brought there in this order; a table without entries takes no bytes.
-                    let bytes = (length as usize * if wide { 8 } else { 4 }).next_multiple_of(TABLE_BOUNDARY);
-                    next += bytes as u64;
-                    next - bytes as u64
-                }
-            };
-            tables.push(TabledEntries { address, wide, length });
-        }
-        all.push(tables);
-    }
-    Ok(all)
 }

@@ -5,11 +5,13 @@
 //! the tables itself.
 
 mod committed;
+mod device_end;
 mod error;
 mod host;
 mod launch;
 mod table;
 mod transfer;
+mod upload;
 
 pub use committed::CommittedTabled;
 pub use error::TabledError;

@@ -1,9 +1,10 @@
 //! Calls of types with index tables on data in any memory.
 
 use super::committed::CommittedTabled;
+use super::device_end::DeviceEnd;
 use super::error::TabledError;
 use super::host::{self, HostCall};
-use super::launch::{DeviceEnd, Packed, TabledLaunch};
+use super::launch::{Packed, TabledLaunch};
 use super::table::{IndexTable, TableSource};
 use crate::cached_type::tabled::TabledMove;
 use crate::cpu::Addresses;

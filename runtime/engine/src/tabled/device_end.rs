@@ -1,0 +1,15 @@
+//! An end of a call that has tables, as a device sees it.
+
+use super::table::IndexTable;
+use crate::cached_type::tabled::TabledType;
+use std::sync::Arc;
+
+/// Elements as a device sees them.
+#[derive(Clone, Copy)]
+pub(super) struct DeviceEnd<'a> {
+    pub(super) shared: &'a Arc<TabledType>,
+    pub(super) tables: &'a [IndexTable<'a>],
+    pub(super) address: u64,
+    /// The first packed byte.
+    pub(super) first: u64,
+}
