@@ -1,8 +1,7 @@
 //! Kernels as one writes them by hand, with the constants of a case.
 #![expect(unsafe_code, reason = "launches kernels")]
 
-use super::PackedIn;
-use super::calls::Call;
+use super::call::Call;
 use super::cases::BY_HAND;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::Gpu;
@@ -20,12 +19,12 @@ const WRITERS: u32 = 32;
 /// Blocks on each multiprocessor that read pinned memory.
 const READERS: u32 = 2;
 
-/// How many blocks a call gets.
-pub fn blocks(multiprocessors: u32, direction: Direction, packed_in: PackedIn) -> u32 {
-    match (packed_in, direction) {
-        (PackedIn::Device, _) => BLOCKS * multiprocessors,
-        (PackedIn::Pinned, Direction::Pack) => WRITERS,
-        (PackedIn::Pinned, Direction::Unpack) => READERS * multiprocessors,
+/// How many blocks a call gets. `pinned`: whether the packed bytes are in pinned memory.
+pub fn blocks(multiprocessors: u32, direction: Direction, pinned: bool) -> u32 {
+    match (pinned, direction) {
+        (false, _) => BLOCKS * multiprocessors,
+        (true, Direction::Pack) => WRITERS,
+        (true, Direction::Unpack) => READERS * multiprocessors,
     }
 }
 

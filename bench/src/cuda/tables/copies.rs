@@ -1,13 +1,16 @@
 //! Copies from pages of one order to pages of another, with a table on both sides, beside a pack and an unpack.
 
-use super::calls::{Call, copied};
-use super::{COPY, Contender, Figure, HAND, PackedIn, Subject, TABLED, by_hand, cases};
+use super::by_hand::blocks;
+use super::call::Call;
+use super::cases;
+use super::contenders::{Contender, medians};
+use super::figure::{COPY, Figure, HAND, TABLED};
+use super::subject::{Subject, copied};
 use dtc_compiler::plan::Direction;
 use dtc_measure::bench::cuda::check::{GUARD, POISON, host_has};
 use dtc_measure::bench::cuda::comparison::Arena;
 use dtc_measure::device::fill;
 use dtc_measure::failure::Failure;
-use dtc_measure::timing::median;
 use dtc_runtime::cuda::{DeviceBuffer, Stream};
 use dtc_runtime::{Endpoint, IndexTable};
 
@@ -29,12 +32,12 @@ pub fn measure(arena: &mut Arena, rounds: usize) -> Result<Vec<Figure>, Failure>
     let [read, packed, end] = [&read, &between, &target].map(Endpoint::from);
     let pack = Call { direction: Direction::Pack, memory: read, packed, bytes };
     let unpack = Call { direction: Direction::Unpack, memory: end, packed, bytes };
-    let blocks = by_hand::blocks(device.info().multiprocessors, Direction::Pack, PackedIn::Device);
+    let blocks = blocks(device.info().multiprocessors, Direction::Pack, false);
     let mut contenders: Vec<Contender<'_>> = vec![
-        Contender { name: COPY.to_owned(), enqueue: Box::new(|stream| pack.copy(stream)) },
+        Contender { name: COPY.to_owned(), enqueue: Box::new(|stream| Ok(pack.copy(stream)?)) },
         Contender { name: TABLED.to_owned(), enqueue: Box::new(|stream| copied([&from, &to], [read, end], stream)) },
     ];
-    let two_calls = |stream: &Stream| pack.tabled(&from, stream).and_then(|()| unpack.tabled(&to, stream));
+    let two_calls = |stream: &Stream| from.tabled(&pack, stream).and_then(|()| to.tabled(&unpack, stream));
     contenders.push(Contender { name: TWO_CALLS.to_owned(), enqueue: Box::new(two_calls) });
     if let (Some(one), Some(other)) = (&from.by_hand, &to.by_hand) {
         let tables = [from.table.address(), to.table.address()];
@@ -52,17 +55,12 @@ pub fn measure(arena: &mut Arena, rounds: usize) -> Result<Vec<Figure>, Failure>
             return Err(Failure::Data(format!("a copy by {}: byte {at} is wrong", contender.name)));
         }
     }
-    let mut samples = vec![Vec::new(); contenders.len()];
-    for _ in 0..rounds {
-        for (contender, samples) in contenders.iter().zip(&mut samples) {
-            samples.push(arena.clock.time(false, || (contender.enqueue)(&arena.clock.stream))?);
-        }
-    }
-    let figure = |(contender, samples): (Contender<'_>, &Vec<f64>)| {
+    let times = medians(arena, &contenders, rounds)?;
+    let figure = |(contender, us): (Contender<'_>, f64)| {
         let case = "F to pages in the order of heads".to_owned();
-        Figure { case, peer: contender.name, what: "copy", bytes, us: median(samples) }
+        Figure { case, peer: contender.name, what: "copy", bytes, us }
     };
-    Ok(contenders.into_iter().zip(&samples).map(figure).collect())
+    Ok(contenders.into_iter().zip(times).map(figure).collect())
 }
 
 /// Fills what is read, and returns what the target must hold, by the processor.

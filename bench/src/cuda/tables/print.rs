@@ -1,6 +1,6 @@
 //! The table of figures.
 
-use super::{COPY, Figure, GENERIC, HAND, LISTED, TABLED};
+use super::figure::{COPY, Figure, GENERIC, HAND, LISTED, TABLED};
 use dtc_measure::bench::table::table;
 use dtc_measure::failure::Failure;
 use std::io::Write;

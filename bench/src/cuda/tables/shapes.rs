@@ -1,8 +1,8 @@
 //! The kernel of a case with other launch shapes: where one is faster, the tuning is wrong.
 #![expect(unsafe_code, reason = "launches kernels that no plan chooses")]
 
-use super::Subject;
-use super::calls::Call;
+use super::call::Call;
+use super::subject::Subject;
 use dtc_compiler::codegen::cuda::{self, TABLED_ENTRY, TabledEntries, TabledSides};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{LaunchShape, TabledVariant};

@@ -1,7 +1,8 @@
 //! What a small call costs on the clock of the host: with its table on the device, in host memory, and in the type.
 #![expect(unsafe_code, reason = "moves memory of a device")]
 
-use super::{Enqueue, Figure, LISTED, TABLED};
+use super::contenders::Enqueue;
+use super::figure::{Figure, LISTED, TABLED};
 use dtc_measure::bench::cuda::comparison::Arena;
 use dtc_measure::device::Nothing;
 use dtc_measure::failure::Failure;

@@ -4,7 +4,7 @@ use super::buffers::{DoubleBuffers, Pool, Ring, Stage};
 use super::generic::Generic;
 use super::idle::Idle;
 use super::model::TransferModel;
-use super::table_uploads::TableUpload;
+use super::table_uploads::{TableUpload, TableUploads};
 use crate::policy::Policy;
 use crate::worker::{Job, Queue};
 use dtc_cuda::{CudaError, Device, Event, PinnedBuffer, StagingAllocator, Stream};
@@ -56,7 +56,7 @@ pub(crate) struct DeviceState {
     pub(super) rings: Pool<Ring>,
     pub(super) stages: Pool<Stage>,
     /// Memory for the index tables of calls.
-    pub(super) table_uploads: Mutex<Vec<TableUpload>>,
+    table_uploads: TableUploads,
     /// Where pinned buffers come from, if not from CUDA.
     staging: Option<Arc<dyn StagingAllocator>>,
 }
@@ -106,7 +106,7 @@ impl DeviceState {
             peers: Default::default(),
             rings: Pool::default(),
             stages: Pool::default(),
-            table_uploads: Mutex::default(),
+            table_uploads: TableUploads::default(),
             staging,
         }))
     }
@@ -153,6 +153,20 @@ impl DeviceState {
     /// A pinned buffer for transfers.
     pub(crate) fn staging(&self, bytes: usize) -> Result<PinnedBuffer, CudaError> {
         PinnedBuffer::staging(&self.device, self.staging.as_ref(), bytes)
+    }
+
+    /// Memory for the index tables of a call.
+    pub(crate) fn table_upload(&self, bytes: usize) -> Result<TableUpload, CudaError> {
+        self.table_uploads.take(&self.device, bytes, |bytes| self.staging(bytes))
+    }
+
+    /// Keeps it for the next call, behind the kernel that was enqueued on the stream.
+    pub(crate) fn keep_upload(self: &Arc<DeviceState>, upload: TableUpload, stream: &Stream) -> Result<(), CudaError> {
+        if let Some(oldest) = self.table_uploads.keep(upload, stream)? {
+            // Its kernel may still be running.
+            self.retire(oldest);
+        }
+        Ok(())
     }
 
     pub(crate) fn note(&self, error: CudaError) {

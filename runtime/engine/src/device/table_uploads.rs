@@ -1,8 +1,7 @@
 //! Index tables of calls on their way to the device: memory on both sides that is kept from one call to the next.
 
-use super::state::DeviceState;
-use dtc_cuda::{CudaError, DeviceBuffer, Event, PinnedBuffer, Stream, copy};
-use std::sync::{Arc, PoisonError};
+use dtc_cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, Stream, copy};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes on either side at least: a page.
 const LEAST: usize = 4096;
@@ -35,31 +34,37 @@ impl TableUpload {
     }
 }
 
-impl DeviceState {
-    /// Memory for `bytes` bytes of tables that no call uses any more.
-    pub(crate) fn table_upload(&self, bytes: usize) -> Result<TableUpload, CudaError> {
-        let mut kept = self.table_uploads.lock().unwrap_or_else(PoisonError::into_inner);
+/// The memory that no call uses now, or whose kernels may still be running.
+#[derive(Default)]
+pub(super) struct TableUploads(Mutex<Vec<TableUpload>>);
+
+impl TableUploads {
+    fn kept(&self) -> MutexGuard<'_, Vec<TableUpload>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Memory for `bytes` bytes of tables that no call uses any more; `staging` makes new pinned memory.
+    pub(super) fn take(
+        &self,
+        device: &Device,
+        bytes: usize,
+        staging: impl FnOnce(usize) -> Result<PinnedBuffer, CudaError>,
+    ) -> Result<TableUpload, CudaError> {
         let free = |upload: &TableUpload| upload.device.len() >= bytes && upload.done.query() == Ok(true);
+        let mut kept = self.kept();
         if let Some(at) = kept.iter().position(free) {
             return Ok(kept.swap_remove(at));
         }
         drop(kept);
         let room = bytes.next_power_of_two().max(LEAST);
-        let (host, device) = (self.staging(room)?, DeviceBuffer::new(&self.device, room)?);
-        Ok(TableUpload { host, device, done: Event::new(&self.device)? })
+        Ok(TableUpload { host: staging(room)?, device: DeviceBuffer::new(device, room)?, done: Event::new(device)? })
     }
 
-    /// Keeps memory for the next call, once the work that was enqueued on the stream is done.
-    pub(crate) fn keep_upload(self: &Arc<DeviceState>, upload: TableUpload, stream: &Stream) -> Result<(), CudaError> {
+    /// Keeps memory for the next call, once the work that was enqueued on the stream is done. Returns what is too much.
+    pub(super) fn keep(&self, upload: TableUpload, stream: &Stream) -> Result<Option<TableUpload>, CudaError> {
         upload.done.record(stream)?;
-        let mut kept = self.table_uploads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept();
         kept.push(upload);
-        let oldest = if kept.len() > MOST_KEPT { Some(kept.remove(0)) } else { None };
-        drop(kept);
-        if let Some(oldest) = oldest {
-            // Its kernel may still be running.
-            self.retire(oldest);
-        }
-        Ok(())
+        Ok(if kept.len() > MOST_KEPT { Some(kept.remove(0)) } else { None })
     }
 }
