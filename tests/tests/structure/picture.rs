@@ -28,6 +28,7 @@ const ROOMS: &[Room] = &[
     Room("dtc-yaksa", "the datatype engine of MPICH", Part::Interfaces, 1, 0.0),
     Room("dtc-capi", "libdtc, the C interface", Part::Interfaces, 1, 1.0),
     Room("dtc-cudarc", "slices and streams of cudarc", Part::Interfaces, 1, 2.0),
+    Room("dtc-python", "the package libdtc of Python", Part::Interfaces, 2, 1.0),
     Room("dtc-build", "libraries and bundles of types", Part::Tools, 1, 3.0),
     Room("dtc-measure", "measurements and their reports", Part::Tools, 2, 4.0),
     Room("dtc-outside", "programs of users, as tests", Part::Tools, 2, 3.0),

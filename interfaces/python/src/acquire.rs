@@ -1,0 +1,97 @@
+//! Arrays of others by the protocols that they have. No framework is imported.
+
+use crate::array::{Array, Buffer, Held, Place};
+use crate::cuda_array;
+use crate::dlpack;
+use crate::errors::mismatch;
+use crate::strided::{Axes, Strided};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+
+/// The elements of an object, by the first protocol that it has: buffers, DLPack, `__cuda_array_interface__`.
+///
+/// `argument`: what errors call it.
+pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
+    // SAFETY: any object may be asked.
+    if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0 {
+        return of_buffer(argument, object);
+    }
+    let py = object.py();
+    let interface = || object.getattr_opt(intern!(py, "__cuda_array_interface__"));
+    if object.hasattr(intern!(py, "__dlpack__"))? {
+        return match dlpack::array(argument, object) {
+            // DLPack has no structured types, and the other protocol has.
+            Err(error) => match interface() {
+                Ok(Some(interface)) => cuda_array::array(argument, object, &interface),
+                _ => Err(error),
+            },
+            found => found,
+        };
+    }
+    match interface()? {
+        Some(interface) => cuda_array::array(argument, object, &interface),
+        None => Err(PyTypeError::new_err(format!(
+            "{argument}: expected an array, with the buffer protocol, __dlpack__ or __cuda_array_interface__, found {}",
+            object.get_type()
+        ))),
+    }
+}
+
+/// As [`array`], of an array that is written.
+pub fn array_to_write<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
+    let array = array(argument, object)?;
+    if array.is_read_only {
+        return Err(mismatch(argument, "an array that may be written", "a read-only one"));
+    }
+    Ok(array)
+}
+
+fn of_buffer<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
+    let py = object.py();
+    let dtype = object.getattr_opt(intern!(py, "dtype"))?;
+    // NumPy has no format for its times and for types of others, and is asked for its dtype instead.
+    let flags = if dtype.is_some() { ffi::PyBUF_STRIDES } else { ffi::PyBUF_STRIDES | ffi::PyBUF_FORMAT };
+    let buffer = Buffer::of(object, flags)?;
+    let view = buffer.view();
+    let elements = elements(argument, view)?;
+    if dtype.is_none() && !view.format.is_null() {
+        // SAFETY: the exporter's format is a string that lives as long as the view.
+        let format = unsafe { std::ffi::CStr::from_ptr(view.format) }.to_string_lossy();
+        if format.contains('O') {
+            return Err(mismatch(argument, "elements without Python objects", format_args!("the format {format}")));
+        }
+    }
+    Ok(Array {
+        object: object.clone(),
+        dtype,
+        address: view.buf.cast(),
+        elements,
+        item: view.itemsize as i64,
+        is_read_only: view.readonly != 0,
+        place: Place::Host,
+        stream: None,
+        held: Held::Buffer(buffer),
+    })
+}
+
+/// Shape and strides of a view. Some exporters leave them out: scalars of NumPy do, for one axis and for C order.
+fn elements(argument: &str, view: &ffi::Py_buffer) -> PyResult<Strided> {
+    let axes = |numbers: *const ffi::Py_ssize_t| -> Axes {
+        match view.ndim {
+            0 => Axes::new(),
+            // SAFETY: the exporter has filled it, with as many numbers as there are axes, and it lives as long as the view.
+            axes => unsafe { std::slice::from_raw_parts(numbers, axes as usize) }.iter().map(|&n| n as i64).collect(),
+        }
+    };
+    let item = view.itemsize as i64;
+    let shape = match view.shape.is_null() && view.ndim != 0 {
+        true => Axes::from_elem(view.len as i64 / item.max(1), 1),
+        false => axes(view.shape),
+    };
+    match view.strides.is_null() && view.ndim != 0 {
+        true => Strided::contiguous(shape, item).ok_or_else(|| mismatch(argument, "fewer than 2^63 bytes", "more")),
+        false => Ok(Strided { offset: 0, shape, strides: axes(view.strides) }),
+    }
+}

@@ -1,0 +1,35 @@
+//! The package `libdtc` of Python: layouts of arrays, packed and unpacked by dtc.
+//!
+//! `python/libdtc` re-exports what is defined here and has its types in a stub; `docs/python.md` is the guide.
+
+mod acquire;
+mod array;
+mod cuda_array;
+mod described;
+mod dlpack;
+mod doctor;
+mod dtype;
+mod errors;
+mod functions;
+mod index;
+mod layout;
+mod moves;
+mod results;
+mod state;
+mod stream;
+mod strided;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package `libdtc`, which re-exports all of it.
+#[pymodule(gil_used = false)]
+mod _libdtc {
+    #[pymodule_export]
+    use crate::doctor::doctor;
+    #[pymodule_export]
+    use crate::errors::{CudaError, LayoutError};
+    #[pymodule_export]
+    use crate::functions::{copy, fields, layout, load, restore};
+    #[pymodule_export]
+    use crate::layout::Layout;
+}
