@@ -4,16 +4,25 @@ use crate::array::{Array, Buffer, Held, Place};
 use crate::cuda_array;
 use crate::dlpack;
 use crate::errors::mismatch;
+use crate::exchange;
+use crate::numpy;
 use crate::strided::{Axes, Strided};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-/// The elements of an object, by the first protocol that it has: buffers, DLPack, `__cuda_array_interface__`.
+/// The elements of an object, by the first protocol that it has: DLPack's functions, buffers, `__dlpack__`,
+/// `__cuda_array_interface__`. Arrays of NumPy are read where they are.
 ///
 /// `argument`: what errors call it.
 pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
+    if let Some(array) = numpy::array(object) {
+        return Ok(array);
+    }
+    if let Some(array) = exchange::array(argument, object)? {
+        return Ok(array);
+    }
     // SAFETY: any object may be asked.
     if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0 {
         return of_buffer(argument, object);
@@ -63,15 +72,18 @@ fn of_buffer<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<
             return Err(mismatch(argument, "elements without Python objects", format_args!("the format {format}")));
         }
     }
+    numpy::learn(object, dtype.as_ref(), view)?;
     Ok(Array {
         object: object.clone(),
         dtype,
+        is_plain: false,
         address: view.buf.cast(),
         elements,
         item: view.itemsize as i64,
         is_read_only: view.readonly != 0,
         place: Place::Host,
         stream: None,
+        current_stream: None,
         held: Held::Buffer(buffer),
     })
 }

@@ -7,6 +7,7 @@ use dtc_runtime::Endpoint;
 use dtc_runtime::cuda::MemoryKind;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
 /// Elements of an array of a framework, which live as long as this value.
@@ -15,6 +16,8 @@ pub struct Array<'py> {
     pub object: Bound<'py, PyAny>,
     /// Its attribute `dtype`; nothing for buffers, which are bytes.
     pub dtype: Option<Bound<'py, PyAny>>,
+    /// Whether its elements are known to be no references to Python objects.
+    pub is_plain: bool,
     /// The address of the first element. Null where there are no elements.
     pub address: *mut u8,
     /// Where the elements are from there, in bytes.
@@ -27,9 +30,14 @@ pub struct Array<'py> {
     pub place: Place,
     /// The stream that its bytes are ready on, where the protocol says so.
     pub stream: Option<usize>,
+    /// The function of its framework for the stream that it enqueues work on, where it is known.
+    pub current_stream: Option<CurrentStream>,
     /// What keeps the elements where they are.
     pub held: Held<'py>,
 }
+
+/// `DLPackCurrentWorkStream`: a type of device, its ordinal, and where the stream is put.
+pub type CurrentStream = unsafe extern "C" fn(c_int, i32, *mut *mut c_void) -> c_int;
 
 /// The memory that an array is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,13 +109,19 @@ impl<'py> Array<'py> {
         }
     }
 
+    /// Refuses elements that are references to Python objects. `argument`: what errors call the array.
+    pub fn check_plain(&self, argument: &str) -> PyResult<()> {
+        match &self.dtype {
+            Some(dtype) if !self.is_plain => check_plain(argument, dtype),
+            _ => Ok(()),
+        }
+    }
+
     /// The bytes of the array, which has none between its elements: packed bytes.
     ///
     /// `argument`: what errors call it.
     pub fn packed_bytes(&self, argument: &str) -> PyResult<i64> {
-        if let Some(dtype) = &self.dtype {
-            check_plain(argument, dtype)?;
-        }
+        self.check_plain(argument)?;
         if !self.elements.is_contiguous(self.item) {
             let strides = Tuple(&self.elements.strides);
             return Err(mismatch(argument, "a C-contiguous array", format_args!("strides {strides}")));

@@ -43,12 +43,14 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>, interface: &Bound<
     Ok(Array {
         object: object.clone(),
         dtype: object.getattr_opt(intern!(py, "dtype"))?,
+        is_plain: false,
         address,
         elements,
         item,
         is_read_only,
         place: Place::Reached(device.map_or(MemoryKind::Managed, MemoryKind::Device)),
         stream: entry("stream")?.map(|stream| stream.extract()).transpose()?,
+        current_stream: None,
         held: Held::Object(object.clone()),
     })
 }

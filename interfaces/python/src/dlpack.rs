@@ -30,7 +30,7 @@ struct DataType {
 
 /// `DLTensor`.
 #[repr(C)]
-struct Tensor {
+pub struct Tensor {
     data: *mut c_void,
     device: Device,
     axes: i32,
@@ -57,7 +57,7 @@ const READ_ONLY: u64 = 1;
 /// `kDLCPU`.
 const CPU: i32 = 1;
 /// `kDLCUDA`.
-const CUDA: i32 = 2;
+pub const CUDA: i32 = 2;
 /// `kDLCUDAHost`: pinned memory.
 const CUDA_HOST: i32 = 3;
 /// `kDLCUDAManaged`.
@@ -74,11 +74,8 @@ const WITH_CURRENT_STREAM: [&str; 2] = ["torch", "cupy"];
 /// ([`crate::stream`]), and is asked to let the legacy default stream wait otherwise.
 pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     let py = object.py();
-    let (kind, _): (i32, i32) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
-    let place_is_known = matches!(kind, CPU | CUDA | CUDA_HOST | CUDA_MANAGED);
-    if !place_is_known {
-        return Err(mismatch(argument, "memory of the host or of CUDA", format_args!("DLPack's device type {kind}")));
-    }
+    let (kind, ordinal): (i32, i32) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
+    place(argument, &Device { kind, ordinal })?;
     let options = PyDict::new(py);
     if matches!(kind, CUDA | CUDA_MANAGED) {
         let ordered = WITH_CURRENT_STREAM.contains(&family(object)?.as_str());
@@ -99,19 +96,38 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<
     // Arrays of JAX never change.
     let is_read_only = is_read_only || family(object)? == "jaxlib";
     // SAFETY: the capsule, which is held, owns the tensor until it is dropped, since nobody has renamed it.
-    let tensor = unsafe { &*tensor };
+    let mut array = unsafe { described(argument, object, &*tensor, dtype)? };
+    array.is_read_only = is_read_only;
+    array.held = Held::Object(capsule);
+    Ok(array)
+}
+
+/// The array of an object that a tensor describes. The object itself keeps its elements.
+///
+/// # Safety
+///
+/// Shape and strides of the tensor have as many numbers as it has axes.
+pub unsafe fn described<'py>(
+    argument: &str,
+    object: &Bound<'py, PyAny>,
+    tensor: &Tensor,
+    dtype: Option<Bound<'py, PyAny>>,
+) -> PyResult<Array<'py>> {
     let item = bytes(argument, &tensor.dtype)?;
-    let elements = elements(argument, tensor, item)?;
+    // SAFETY: the contract of this function.
+    let elements = unsafe { elements(argument, tensor, item)? };
     Ok(Array {
         object: object.clone(),
         dtype,
+        is_plain: false,
         address: tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize),
         elements,
         item,
-        is_read_only,
-        place: place(&tensor.device),
+        is_read_only: false,
+        place: place(argument, &tensor.device)?,
         stream: None,
-        held: Held::Object(capsule),
+        current_stream: None,
+        held: Held::Object(object.clone()),
     })
 }
 
@@ -157,12 +173,15 @@ fn bytes(argument: &str, dtype: &DataType) -> PyResult<i64> {
     }
 }
 
-fn elements(argument: &str, tensor: &Tensor, item: i64) -> PyResult<Strided> {
+/// # Safety
+///
+/// Shape and strides of the tensor have as many numbers as it has axes.
+unsafe fn elements(argument: &str, tensor: &Tensor, item: i64) -> PyResult<Strided> {
     let axes = |numbers: *const i64| -> Axes {
         match tensor.axes {
-            0 => Axes::new(),
-            // SAFETY: a tensor has as many numbers as axes, as long as its capsule lives.
-            axes => unsafe { std::slice::from_raw_parts(numbers, axes as usize) }.into(),
+            // SAFETY: the contract of this function.
+            axes @ 1.. => unsafe { std::slice::from_raw_parts(numbers, axes as usize) }.into(),
+            _ => Axes::new(),
         }
     };
     let shape = axes(tensor.shape);
@@ -174,11 +193,18 @@ fn elements(argument: &str, tensor: &Tensor, item: i64) -> PyResult<Strided> {
     Ok(Strided { offset: 0, shape, strides })
 }
 
-fn place(device: &Device) -> Place {
-    match device.kind {
+fn place(argument: &str, device: &Device) -> PyResult<Place> {
+    Ok(match device.kind {
+        CPU => Place::Host,
         CUDA => Place::Reached(MemoryKind::Device(device.ordinal as u32)),
         CUDA_HOST => Place::Reached(MemoryKind::Pinned),
         CUDA_MANAGED => Place::Reached(MemoryKind::Managed),
-        _ => Place::Host,
-    }
+        kind => {
+            return Err(mismatch(
+                argument,
+                "memory of the host or of CUDA",
+                format_args!("DLPack's device type {kind}"),
+            ));
+        }
+    })
 }

@@ -1,10 +1,14 @@
 //! What this machine offers.
 
-use crate::described::engine;
+use crate::committed::engine;
 use dtc_runtime::cuda::{Device, Driver, Nvrtc};
 use pyo3::prelude::*;
 
 /// Says what this machine offers: the level of the microkernels, the CUDA driver, GPUs, and NVRTC, and why one is missing. Initialises CUDA.
+///
+/// >>> import libdtc
+/// >>> libdtc.doctor().splitlines()[0].split()[0]
+/// 'libdtc'
 #[pyfunction]
 pub fn doctor(py: Python<'_>) -> String {
     py.detach(|| {

@@ -21,12 +21,20 @@ const WITHOUT_NUMPY: [(&str, &str, i64); 8] = [
 /// The type of the elements of an array.
 #[derive(Debug)]
 pub struct Element {
-    /// The object that was given, or NumPy's; nothing for names that NumPy does not know.
-    object: Option<Py<PyAny>>,
-    /// Its name in all frameworks, as `float64`.
-    name: String,
+    known: Known,
     /// Bytes of an element.
     pub bytes: i64,
+}
+
+/// What is known of a type.
+#[derive(Debug)]
+enum Known {
+    /// The object that was given, or NumPy's.
+    Object(Py<PyAny>),
+    /// A name that NumPy does not know.
+    Name(&'static str),
+    /// The size alone.
+    Size,
 }
 
 impl Element {
@@ -36,7 +44,11 @@ impl Element {
         if let Ok(given) = dtype.cast::<PyString>() {
             let given = given.to_str()?;
             if let Some(&(_, name, bytes)) = WITHOUT_NUMPY.iter().find(|(known, ..)| *known == given) {
-                return Ok(Element { object: None, name: name.to_owned(), bytes });
+                return Ok(Element { known: Known::Name(name), bytes });
+            }
+            let bits = given.strip_prefix("void").and_then(|bits| bits.parse::<i64>().ok());
+            if let Some(bits) = bits.filter(|bits| *bits >= 0 && bits % 8 == 0) {
+                return Ok(Element::unknown(bits / 8));
             }
         } else if !dtype.is_instance_of::<PyType>() && dtype.hasattr(intern!(dtype.py(), "itemsize"))? {
             return Element::of_object(dtype);
@@ -45,9 +57,14 @@ impl Element {
         Element::of_object(&numpy.call_method1(intern!(dtype.py(), "dtype"), (dtype,))?)
     }
 
+    /// The type that an object of a framework stands for, whose elements are no references to Python objects.
+    pub fn plain(dtype: &Bound<'_, PyAny>, bytes: i64) -> Element {
+        Element { known: Known::Object(dtype.clone().unbind()), bytes }
+    }
+
     /// The type of elements of that many bytes of which nothing else is known.
     pub fn unknown(bytes: i64) -> Element {
-        Element { object: None, name: format!("void{}", 8 * i128::from(bytes)), bytes }
+        Element { known: Known::Size, bytes }
     }
 
     fn of_object(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
@@ -56,48 +73,60 @@ impl Element {
         if bytes < 0 {
             return Err(mismatch("dtype itemsize", "at least 0 bytes", bytes));
         }
-        Ok(Element { object: Some(dtype.clone().unbind()), name: name(dtype)?, bytes })
-    }
-
-    /// The same type again.
-    pub fn copied(&self, py: Python<'_>) -> Element {
-        let object = self.object.as_ref().map(|object| object.clone_ref(py));
-        Element { object, name: self.name.clone(), bytes: self.bytes }
+        Ok(Element::plain(dtype, bytes))
     }
 
     /// The object of a framework, if there is one.
     pub fn object<'py>(&self, py: Python<'py>) -> Option<&Bound<'py, PyAny>> {
-        self.object.as_ref().map(|object| object.bind(py))
+        match &self.known {
+            Known::Object(object) => Some(object.bind(py)),
+            _ => None,
+        }
     }
 
     /// The object of a framework, or the name.
     pub fn shown<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         match self.object(py) {
             Some(object) => object.clone(),
-            None => PyString::new(py, &self.name).into_any(),
+            None => PyString::new(py, &self.name(py)).into_any(),
         }
     }
 
-    /// The name.
-    pub fn name(&self) -> &str {
-        &self.name
+    /// The name, as `float64`.
+    pub fn name(&self, py: Python<'_>) -> String {
+        match &self.known {
+            Known::Object(object) => name(object.bind(py)),
+            Known::Name(name) => (*name).to_owned(),
+            Known::Size => format!("void{}", 8 * i128::from(self.bytes)),
+        }
     }
 
     /// Whether `dtype`, the type of an array, is this one.
     pub fn is(&self, dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = dtype.py();
-        let Some(own) = self.object(py) else { return Ok(name(dtype)? == self.name) };
-        if own.is(dtype) || own.get_type().is(dtype.get_type()) {
+        let Some(own) = self.object(py) else { return Ok(name(dtype) == self.name(py)) };
+        if own.is(dtype) {
+            return Ok(true);
+        }
+        if own.get_type().is(dtype.get_type()) {
             return own.eq(dtype);
         }
         // Types of NumPy have classes of their own, which are equal to each other; those of two frameworks have their names in common.
-        Ok(own.eq(dtype).unwrap_or(false) || name(dtype)? == self.name)
+        Ok(own.eq(dtype).unwrap_or(false) || name(dtype) == name(own))
+    }
+
+    /// Whether both are the same type.
+    pub fn is_same(&self, py: Python<'_>, other: &Element) -> PyResult<bool> {
+        match other.object(py) {
+            Some(object) => Ok(self.object(py).is_some() && self.is(object)?),
+            None => Ok(self.object(py).is_none() && self.name(py) == other.name(py)),
+        }
     }
 
     /// Whether a layout of these elements takes elements of as many bytes of any type: where no array can have this one, or none is
     /// known.
     pub fn is_bytes(&self) -> bool {
-        self.object.is_none()
+        !matches!(self.known, Known::Object(_))
     }
 }
 
@@ -111,13 +140,16 @@ pub fn check_plain(place: &str, dtype: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// The name of a type in all frameworks: `float64`.
-fn name(dtype: &Bound<'_, PyAny>) -> PyResult<String> {
-    let name = match dtype.getattr_opt(intern!(dtype.py(), "name"))? {
-        Some(name) => name.str()?.to_string(),
-        None => dtype.str()?.to_string(),
-    };
-    Ok(name.strip_prefix("torch.").map(str::to_owned).unwrap_or(name))
+/// The name of a type in all frameworks: `float64`, and `>f8` in the other byte order.
+pub fn name(dtype: &Bound<'_, PyAny>) -> String {
+    let text = dtype.to_string();
+    match text.rsplit_once('.') {
+        // `torch.float64`: the name of the module is no part of it. Structured types have other characters.
+        Some((module, name)) if module.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') => {
+            name.to_owned()
+        }
+        _ => text,
+    }
 }
 
 /// Fields of a structured type: where their bytes are in an element, and the type of the results.
@@ -163,7 +195,7 @@ fn field<'py>(element: &Element, name: &Bound<'py, PyString>) -> PyResult<(Bound
     let own = element.object(py);
     let fields = own.map(|dtype| dtype.getattr_opt(intern!(py, "fields"))).transpose()?.flatten();
     let Some(fields) = fields.filter(|fields| !fields.is_none()) else {
-        return Err(PyTypeError::new_err(format!("dtype: expected one with fields, found {}", element.name())));
+        return Err(PyTypeError::new_err(format!("dtype: expected one with fields, found {}", element.name(py))));
     };
     if !fields.contains(name)? {
         let names: Vec<String> = fields

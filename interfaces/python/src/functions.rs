@@ -1,21 +1,33 @@
 //! The functions of the package.
 
 use crate::acquire;
-use crate::described::{Base, Described};
+use crate::array::Array;
+use crate::described::{Base, Described, Whole};
 use crate::dtype::{Element, Fields};
 use crate::errors::{LayoutError, mismatch};
 use crate::layout::Layout;
 use crate::moves;
 use crate::state::{State, restored};
 use crate::strided::{Axes, Strided};
+use crate::tables::{Tables, check_names};
 use dtc_runtime::datatype::{Datatype, json, text};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-/// The layout of all elements of an array.
+/// The layout of all elements of an array: of the array `shape`, or of those with a shape, a dtype and strides in bytes, which are those of
+/// C order if left out.
+///
+/// Raises `LayoutError` for types with Python objects, and for shapes of 2^63 bytes and more.
+///
+/// >>> import libdtc
+/// >>> libdtc.layout((8, 16), "f4").nbytes
+/// 512
+/// >>> libdtc.layout((2, 3), "u1", strides=(-3, 1)).strides
+/// (-3, 1)
 #[pyfunction]
 #[pyo3(signature = (shape, dtype=None, *, strides=None))]
 pub fn layout(
@@ -30,11 +42,7 @@ pub fn layout(
             return Err(PyTypeError::new_err("layout: expected an array alone, found dtype or strides beside it"));
         }
         let array = acquire::array("array", shape)?;
-        let element = match &array.dtype {
-            Some(dtype) => Element::new(dtype)?,
-            None => Element::unknown(array.item),
-        };
-        return Ok(Described::of_array(element, array.elements.clone())?.into());
+        return Ok(Described::of_array(element_of(&array)?, array.elements)?.into());
     }
     let dtype = dtype.ok_or_else(|| PyTypeError::new_err("dtype: expected the type of the elements, found none"))?;
     let element = Element::new(dtype)?;
@@ -56,17 +64,41 @@ pub fn layout(
     Ok(Described::of_array(element, base)?.into())
 }
 
-/// The layout of fields of structured elements, for arrays of any shape without gaps between their elements.
+fn element_of(array: &Array<'_>) -> PyResult<Element> {
+    match &array.dtype {
+        Some(dtype) if array.is_plain => Ok(Element::plain(dtype, array.item)),
+        Some(dtype) => Element::new(dtype),
+        None => Ok(Element::unknown(array.item)),
+    }
+}
+
+/// The layout of fields of structured elements, for arrays of any shape without gaps between their elements. Fields are packed in the order
+/// of `names`, without padding.
+///
+/// Raises `LayoutError` for a name that the type does not have.
+///
+/// >>> import numpy as np, libdtc
+/// >>> records = np.zeros(4, [("x", "f8"), ("tag", "i4"), ("z", "f8")])
+/// >>> records["z"] = np.arange(4)
+/// >>> libdtc.fields(records.dtype, ["z", "tag"]).pack(records)["z"]
+/// array([0., 1., 2., 3.])
 #[pyfunction]
 pub fn fields(dtype: &Bound<'_, PyAny>, names: Vec<Bound<'_, PyString>>) -> PyResult<Layout> {
     let element = Element::new(dtype)?;
     let found = Fields::several(&element, &names)?;
     let view = Strided { offset: 0, shape: Axes::new(), strides: Axes::new() };
-    let (runs, result) = (SmallVec::from_vec(found.runs), Some(found.result));
-    Ok(Described { base: Base::Records, element, result, runs, view }.into())
+    let whole = Described::new(Whole { base: Base::Records, element }, SmallVec::from_vec(found.runs), view);
+    Ok(Described { result: Some(Arc::new(found.result)), ..whole }.into())
 }
 
-/// The layout of a datatype in the short notation or in JSON, or of the file that a path names.
+/// The layout of a datatype in the short notation or in JSON, or of the file that a `pathlib.Path` names. It is applied to the first byte of
+/// an array.
+///
+/// Raises `LayoutError` for text that describes no datatype, and `OSError` for a file that cannot be read.
+///
+/// >>> import libdtc
+/// >>> libdtc.load("vector 3 1 4 byte").pack(b"abcdefghi")
+/// bytearray(b'aei')
 #[pyfunction]
 pub fn load(source: &Bound<'_, PyAny>) -> PyResult<Layout> {
     let written = match source.cast::<PyString>() {
@@ -81,26 +113,43 @@ pub fn load(source: &Bound<'_, PyAny>) -> PyResult<Layout> {
     } else {
         text::parse(&written).map_err(|error| LayoutError::new_err(error.to_string()))?
     };
-    let view = Strided { offset: 0, shape: Axes::new(), strides: Axes::new() };
-    let runs = SmallVec::from_elem((0, 1), 1);
-    Ok(Described { base: Base::Memory(datatype), element: Element::unknown(1), result: None, runs, view }.into())
+    Ok(of_datatype(datatype))
 }
 
-/// Copies what the layout `ls` packs of `src` to where the layout `ld` unpacks in `dst`, and returns `dst`.
+/// The layout of a datatype, applied to bytes.
+pub fn of_datatype(datatype: Datatype) -> Layout {
+    let view = Strided { offset: 0, shape: Axes::new(), strides: Axes::new() };
+    let whole = Whole { base: Base::Memory(datatype), element: Element::unknown(1) };
+    Described::new(whole, SmallVec::from_elem((0, 1), 1), view).into()
+}
+
+/// Copies what the layout `ls` packs of `src` to where the layout `ld` unpacks in `dst`, and returns `dst`. Both have as many packed bytes.
+/// `tables`: one for each name of an index axis of either.
+///
+/// Raises `LayoutError` where an array does not fit its layout, and `CudaError` if CUDA refuses.
+///
+/// >>> import numpy as np, libdtc
+/// >>> source, target = np.arange(6).reshape(2, 3), np.zeros((3, 2), int)
+/// >>> libdtc.copy(target, libdtc.layout(target), source, libdtc.layout(source).T)
+/// array([[0, 3],
+///        [1, 4],
+///        [2, 5]])
 #[pyfunction]
-#[pyo3(signature = (dst, ld, src, ls, *, stream=None), text_signature = "(dst, ld, src, ls, *, stream=None)")]
+#[pyo3(signature = (dst, ld, src, ls, *, stream=None, **tables))]
 pub fn copy<'py>(
     dst: &Bound<'py, PyAny>,
     ld: &Layout,
     src: &Bound<'py, PyAny>,
     ls: &Layout,
     stream: Option<&Bound<'py, PyAny>>,
+    tables: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    check_names(&[ld.described(), ls.described()], tables)?;
     ld.check_written("dst")?;
     let (read, written) = (acquire::array("src", src)?, acquire::array_to_write("dst", dst)?);
-    let (from, to) = (ls.end("src", &read)?, ld.end("dst", &written)?);
-    let bytes = |layout: &Layout, end: &moves::End<'_, '_>| layout.described.bytes() * end.count() as i64;
-    let (expected, found) = (bytes(ls, &from), bytes(ld, &to));
+    let (sources, destinations) = (Tables::of(ls.described(), tables)?, Tables::of(ld.described(), tables)?);
+    let (from, to) = (ls.end("src", &read, &sources)?, ld.end("dst", &written, &destinations)?);
+    let (expected, found) = (from.bytes(), to.bytes());
     if expected != found {
         return Err(mismatch("ld", format_args!("the {expected} packed bytes of ls"), found));
     }

@@ -2,15 +2,17 @@
 
 use crate::errors::mismatch;
 use crate::strided::Index;
+use crate::tables::IndexAxis;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyList, PySlice, PyString, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyString, PyTuple};
+use smallvec::SmallVec;
 
 /// The entries of an index for axes of these lengths, one for each axis: those that the index leaves out are whole.
-pub fn entries(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Vec<Index>> {
-    let given: Vec<Bound<'_, PyAny>> = match index.cast::<PyTuple>() {
+pub fn entries(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<SmallVec<[Index; 6]>> {
+    let given: SmallVec<[Bound<'_, PyAny>; 6]> = match index.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().collect(),
-        Err(_) => vec![index.clone()],
+        Err(_) => SmallVec::from_iter([index.clone()]),
     };
     let is_ellipsis = |entry: &Bound<'_, PyAny>| entry.is_instance_of::<PyEllipsis>();
     let named = given.iter().filter(|entry| !entry.is_none() && !is_ellipsis(entry)).count();
@@ -21,7 +23,7 @@ pub fn entries(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Vec<Index>> 
         return Err(PyIndexError::new_err("index: expected at most one ..., found several"));
     }
     let whole = |axis: usize| Index::Slice { start: 0, step: 1, count: shape[axis] };
-    let mut entries = Vec::with_capacity(given.len() + shape.len());
+    let mut entries = SmallVec::new();
     let mut axis = 0;
     for entry in &given {
         if entry.is_none() {
@@ -41,6 +43,9 @@ pub fn entries(index: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Vec<Index>> 
 
 /// The entry of an index for an axis of that length.
 fn entry(entry: &Bound<'_, PyAny>, axis: usize, length: i64) -> PyResult<Index> {
+    if let Ok(table) = entry.cast::<IndexAxis>() {
+        return Ok(Index::Table(table.get().table.clone()));
+    }
     if let Ok(slice) = entry.cast::<PySlice>() {
         let found = slice.indices(length as isize)?;
         return Ok(Index::Slice {
@@ -49,10 +54,14 @@ fn entry(entry: &Bound<'_, PyAny>, axis: usize, length: i64) -> PyResult<Index> 
             count: found.slicelength as i64,
         });
     }
-    let number = (!entry.is_instance_of::<PyBool>()).then(|| entry.call_method0("__index__").ok()).flatten();
+    let number = match entry.is_exact_instance_of::<PyInt>() {
+        true => Some(entry.clone()),
+        false if entry.is_instance_of::<PyBool>() => None,
+        false => entry.call_method0("__index__").ok(),
+    };
     let Some(number) = number else {
         return Err(PyTypeError::new_err(format!(
-            "axis {axis}: expected an int, a slice, ... or None, found {}",
+            "axis {axis}: expected an int, a slice, ..., None or an index axis, found {}",
             entry.get_type()
         )));
     };

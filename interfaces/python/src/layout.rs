@@ -2,53 +2,61 @@
 
 use crate::acquire;
 use crate::array::Array;
-use crate::described::{Base, Described, commit};
+use crate::committed::{LayoutType, Ready};
+use crate::described::{Base, Described};
 use crate::dtype::Fields;
 use crate::errors::mismatch;
 use crate::index::{Names, entries, names, order};
-use crate::moves::{End, check_apart, move_packed};
+use crate::moves::{End, Part, check_apart, move_packed};
 use crate::results::{Wanted, new_array};
 use crate::state;
 use crate::strided::Tuple;
-use dtc_runtime::Committed;
+use crate::tables::{Tables, check_names};
 use dtc_runtime::plan::Direction;
-use once_cell::race::OnceBox;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Which bytes of an array are packed, and in which order.
 ///
-/// `layout`, `fields` and `load` make one. An index, `.T` and `.permute` make others of it, as they make views of arrays. A layout never
-/// changes, may be used by any number of threads, and pickles.
+/// `layout`, `fields`, `load` and `from_mpi` make one. An index, `.T` and `.permute` make others of it, as they make views of arrays. A
+/// layout never changes, may be used by any number of threads, and pickles.
 #[pyclass(frozen, module = "libdtc")]
 pub struct Layout {
-    pub(crate) described: Described,
-    committed: OnceBox<Committed>,
+    pub(crate) made: LayoutType,
 }
 
 impl From<Described> for Layout {
     fn from(described: Described) -> Layout {
-        Layout { described, committed: OnceBox::new() }
+        Layout { made: described.into() }
     }
 }
 
 impl Layout {
-    /// The committed type, made at the first use.
-    pub fn committed(&self) -> PyResult<&Committed> {
-        self.committed.get_or_try_init(|| commit(&self.described).map(Box::new))
+    /// What it is.
+    pub fn described(&self) -> &Described {
+        &self.made.described
     }
 
     /// The array with the layout applied to it, if it fits.
-    pub fn end<'a, 'py>(&'a self, argument: &'a str, array: &'a Array<'py>) -> PyResult<End<'a, 'py>> {
-        let applied = self.described.apply(argument, array)?;
-        Ok(End { argument, array, applied: Some((&self.described, self.committed()?, applied)) })
+    pub fn end<'a, 'py>(
+        &'a self,
+        argument: &'a str,
+        array: &'a Array<'py>,
+        tables: &'a Tables<'py>,
+    ) -> PyResult<End<'a, 'py>> {
+        let applied = self.described().apply(argument, array)?;
+        let bytes = match self.described().tabled.is_empty() {
+            true => self.described().bytes() * applied.count as i64,
+            false => self.described().packed(&tables.lengths()).0,
+        };
+        Ok(End { argument, array, part: Some(Part { made: &self.made, tables, applied, bytes }) })
     }
 
     /// Refuses layouts that name a byte twice, where they are written.
     pub fn check_written(&self, argument: &str) -> PyResult<()> {
-        match self.described.writes_twice() {
+        match self.described().writes_twice() {
             true => Err(mismatch(argument, "a layout whose elements have no byte in common", "overlapping elements")),
             false => Ok(()),
         }
@@ -56,7 +64,7 @@ impl Layout {
 
     /// Refuses calls on the axes of layouts that have none.
     fn check_axes(&self) -> PyResult<()> {
-        match self.described.base {
+        match self.described().whole.base {
             Base::Array(_) => Ok(()),
             _ => Err(PyTypeError::new_err(
                 "layout: expected one of an array, found one of records or one that was loaded",
@@ -64,18 +72,22 @@ impl Layout {
         }
     }
 
-    fn packed<'a, 'py>(&self, argument: &'a str, array: &'a Array<'py>, bytes: i64) -> PyResult<End<'a, 'py>> {
+    /// The array that packed bytes are in, as long as they are.
+    pub fn packed<'a, 'py>(&self, argument: &'a str, array: &'a Array<'py>, bytes: i64) -> PyResult<End<'a, 'py>> {
         match array.packed_bytes(argument)? {
             found if found != bytes => Err(mismatch(argument, format_args!("{bytes} bytes"), found)),
-            _ => Ok(End { argument, array, applied: None }),
+            _ => Ok(End { argument, array, part: None }),
         }
     }
 
-    fn new_packed<'py>(&self, x: &Array<'py>, count: u64) -> PyResult<Bound<'py, PyAny>> {
-        let described = &self.described;
-        let wanted = described.result.as_ref().map_or(Wanted::Same, Wanted::Of);
-        match &described.base {
-            _ if x.dtype.is_none() => new_array(x, &[described.bytes() * count as i64], &Wanted::Bytes, false),
+    fn new_packed<'py>(&self, x: &Array<'py>, bytes: i64, tables: &Tables<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let described = self.described();
+        let wanted = described.result.as_deref().map_or(Wanted::Same, Wanted::Of);
+        // Skipped entries leave what is there.
+        let zeroed = !described.tabled.is_empty();
+        match &described.whole.base {
+            _ if x.dtype.is_none() => new_array(x, &[bytes], &Wanted::Bytes, zeroed),
+            Base::Array(_) if zeroed => new_array(x, &described.packed(&tables.lengths()).1, &wanted, true),
             Base::Array(_) => new_array(x, &described.view.shape, &wanted, false),
             Base::Records => new_array(x, &x.elements.shape, &wanted, false),
             Base::Memory(_) => new_array(x, &[described.bytes()], &Wanted::Bytes, false),
@@ -83,13 +95,13 @@ impl Layout {
     }
 
     fn new_memory<'py>(&self, buf: &Array<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let described = &self.described;
+        let described = self.described();
         let same = match &buf.dtype {
-            Some(dtype) if described.element.is(dtype)? => Wanted::Same,
-            _ => Wanted::Of(&described.element),
+            Some(dtype) if described.element().is(dtype)? => Wanted::Same,
+            _ => Wanted::Of(described.element()),
         };
-        match &described.base {
-            Base::Array(base) if base.is_contiguous(described.element.bytes) => {
+        match &described.whole.base {
+            Base::Array(base) if base.is_contiguous(described.element().bytes) => {
                 new_array(buf, &base.shape, &same, true)
             }
             Base::Array(base) => {
@@ -122,104 +134,127 @@ impl Layout {
     /// Elements along each axis of the packed elements.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        match &self.described.base {
-            Base::Memory(_) => PyTuple::new(py, [self.described.bytes()]),
-            _ => PyTuple::new(py, &self.described.view.shape),
+        match &self.described().whole.base {
+            Base::Memory(_) => PyTuple::new(py, [self.described().bytes()]),
+            _ => PyTuple::new(py, &self.described().view.shape),
         }
     }
 
     /// Bytes from an element to the next along each axis, in the array that is packed.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.described.view.strides)
+        PyTuple::new(py, &self.described().view.strides)
     }
 
     /// The type of the packed elements: as it was given, or NumPy's.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        self.described.packed_element().shown(py)
+        self.described().packed_element().shown(py)
     }
 
     /// Packed bytes; of one record, if the layout is that of `fields`.
     #[getter]
     fn nbytes(&self) -> i64 {
-        self.described.bytes()
+        self.described().bytes()
     }
 
     /// The layout with its axes reversed.
     #[getter(T)]
-    fn transposed(&self, py: Python<'_>) -> PyResult<Layout> {
-        let reversed: Vec<usize> = (0..self.described.view.shape.len()).rev().collect();
-        Ok(self.described.with_view(py, self.described.view.permuted(&reversed)).into())
+    fn transposed(&self) -> Layout {
+        let reversed: Vec<usize> = (0..self.described().view.shape.len()).rev().collect();
+        self.described().permuted(&reversed).into()
     }
 
     /// The layout with its axes in another order: `axes` names each axis once.
+    ///
+    /// >>> import libdtc
+    /// >>> libdtc.layout((2, 3, 4), "f8").permute(2, 0, 1).shape
+    /// (4, 2, 3)
     #[pyo3(signature = (*axes))]
     fn permute(&self, axes: &Bound<'_, PyTuple>) -> PyResult<Layout> {
         self.check_axes()?;
-        let py = axes.py();
         let axes: Vec<i64> = match axes.len() {
             1 => axes.get_item(0)?.extract().or_else(|_| axes.extract())?,
             _ => axes.extract()?,
         };
-        let order = order(&axes, self.described.view.shape.len())?;
-        Ok(self.described.with_view(py, self.described.view.permuted(&order)).into())
+        let order = order(&axes, self.described().view.shape.len())?;
+        Ok(self.described().permuted(&order).into())
     }
 
-    /// The part of the layout that an index names, as it names a view of an array: ints, slices, `...`, `None`, or fields of the
-    /// elements, one name or a list of them.
+    /// The part of the layout that an index names, as it names a view of an array: ints, slices, `...`, `None`, axes of `index`, or fields
+    /// of the elements, one name or a list of them.
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Layout> {
         self.check_axes()?;
-        let py = index.py();
-        let described = &self.described;
+        let described = self.described();
         match names(index)? {
-            Some(Names::One(name)) => Ok(described.with_fields(py, Fields::one(&described.element, &name)?)?.into()),
+            Some(Names::One(name)) => Ok(described.with_fields(Fields::one(described.element(), &name)?)?.into()),
             Some(Names::Several(names)) => {
-                Ok(described.with_fields(py, Fields::several(&described.element, &names)?)?.into())
+                Ok(described.with_fields(Fields::several(described.element(), &names)?)?.into())
             }
-            None => {
-                let view = described.view.at(&entries(index, &described.view.shape)?);
-                Ok(described.with_view(py, view).into())
-            }
+            None => Ok(described.at(&entries(index, &described.view.shape)?)?.into()),
         }
     }
 
-    /// Packs what the layout names of `x` into `out`, and returns it: a new array of the library of `x`, if it is left out.
-    #[pyo3(signature = (x, out=None, *, stream=None))]
+    /// Packs what the layout names of `x` into `out`, and returns it: a new array of the library of `x`, if it is left out. `tables`: one
+    /// for each name of an index axis.
+    ///
+    /// `x` has the shape, strides and dtype that the layout was made with; `out` is C-contiguous, of any dtype, and has `nbytes` bytes. On a
+    /// GPU the work is enqueued on `stream`, an int or an object with `__cuda_stream__`, or else on the current stream of the framework.
+    ///
+    /// Raises `LayoutError` where an array does not fit, `IndexError` for an entry of a table beyond the axis, `TypeError` for what is no
+    /// array, and `CudaError` if CUDA refuses.
+    ///
+    /// >>> import numpy as np, libdtc
+    /// >>> field = np.arange(12).reshape(3, 4)
+    /// >>> libdtc.layout(field)[:, 1].pack(field)
+    /// array([1, 5, 9])
+    #[pyo3(signature = (x, out=None, *, stream=None, **tables))]
     fn pack<'py>(
         &self,
         x: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
         stream: Option<&Bound<'py, PyAny>>,
+        tables: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check_names(&[self.described()], tables)?;
         let array = acquire::array("x", x)?;
-        let memory = self.end("x", &array)?;
-        let count = memory.count();
-        let out = written(out, stream.is_some(), || self.new_packed(&array, count))?;
-        let bytes = self.described.bytes() * count as i64;
+        let tables = Tables::of(self.described(), tables)?;
+        let memory = self.end("x", &array, &tables)?;
+        let bytes = memory.bytes();
+        let out = written(out, stream.is_some(), || self.new_packed(&array, bytes, &tables))?;
         let packed = self.packed("out", &out, bytes)?;
         if bytes > 0 {
             check_apart(&memory, &packed)?;
             move_packed(Direction::Pack, &memory, &packed, stream)?;
         }
-        Ok(out.object.clone())
+        Ok(out.object)
     }
 
     /// Unpacks `buf` to where the layout says in `out`, and returns it: a new array of the library of `buf`, with zeros elsewhere, if it
-    /// is left out.
-    #[pyo3(signature = (buf, out=None, *, stream=None))]
+    /// is left out. `tables`: one for each name of an index axis; where one lists an element twice, one of both stays.
+    ///
+    /// Arrays, `stream` and errors are as for `pack`, with `buf` in place of its `out`. Layouts that name a byte twice are refused.
+    ///
+    /// >>> import numpy as np, libdtc
+    /// >>> libdtc.layout((3, 2), "i8")[:, 1].unpack(np.array([7, 8, 9]))
+    /// array([[0, 7],
+    ///        [0, 8],
+    ///        [0, 9]])
+    #[pyo3(signature = (buf, out=None, *, stream=None, **tables))]
     fn unpack<'py>(
         &self,
         buf: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
         stream: Option<&Bound<'py, PyAny>>,
+        tables: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check_names(&[self.described()], tables)?;
         self.check_written("out")?;
         let array = acquire::array("buf", buf)?;
         let out = written(out, stream.is_some(), || self.new_memory(&array))?;
-        let memory = self.end("out", &out)?;
-        let count = memory.count();
-        let bytes = self.described.bytes() * count as i64;
+        let tables = Tables::of(self.described(), tables)?;
+        let memory = self.end("out", &out, &tables)?;
+        let bytes = memory.bytes();
         let packed = self.packed("buf", &array, bytes)?;
         if bytes > 0 {
             check_apart(&packed, &memory)?;
@@ -229,49 +264,59 @@ impl Layout {
     }
 
     /// What the compiler makes of the layout, for people: the datatype, its canonical layout, the plan, and the tier that serves now.
+    ///
+    /// >>> import libdtc
+    /// >>> print(libdtc.layout((3, 4), "f8")[:, 1].explain().splitlines()[0])
+    /// hvector 3 1 32 (contiguous 8 byte)
     fn explain(&self) -> PyResult<String> {
-        let committed = self.committed()?;
+        let committed = match self.made.ready()? {
+            Ready::Fixed(committed) => committed,
+            Ready::Tabled(committed) => return Ok(format!("{committed:#?}\n")),
+        };
         let (datatype, tier) = (committed.datatype(), committed.tier());
         Ok(format!("{datatype}\n\n{}\n{}\ntier: {tier}\n", committed.layout(), committed.plan()))
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Layout>().is_ok_and(|other| state::is_equal(&self.described, &other.get().described))
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match other.cast::<Layout>() {
+            Ok(found) => state::is_equal(other.py(), self.described(), found.get().described()),
+            Err(_) => Ok(false),
+        }
     }
 
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        let Described { base, runs, view, .. } = &self.described;
-        match base {
+        let Described { whole, runs, view, tabled, .. } = self.described();
+        match &whole.base {
             // A type is equal to others with the same text, and hashes by its bytes.
             Base::Memory(datatype) => datatype.size().hash(&mut hasher),
             Base::Array(base) => base.hash(&mut hasher),
             Base::Records => {}
         }
-        (runs, view).hash(&mut hasher);
+        (runs, view, tabled).hash(&mut hasher);
         hasher.finish()
     }
 
-    fn __repr__(&self) -> String {
-        let name = self.described.packed_element().name();
-        match &self.described.base {
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let name = self.described().packed_element().name(py);
+        match &self.described().whole.base {
             Base::Array(base) => {
                 format!(
                     "<libdtc.Layout of {name}, shape {} of {}>",
-                    Tuple(&self.described.view.shape),
+                    Tuple(&self.described().view.shape),
                     Tuple(&base.shape)
                 )
             }
             Base::Records => format!(
                 "<libdtc.Layout of records, {} bytes of {}>",
-                self.described.bytes(),
-                self.described.element.bytes
+                self.described().bytes(),
+                self.described().element().bytes
             ),
-            Base::Memory(datatype) => format!("<libdtc.Layout of {} bytes: {datatype}>", self.described.bytes()),
+            Base::Memory(datatype) => format!("<libdtc.Layout of {} bytes: {datatype}>", self.described().bytes()),
         }
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        state::reduced(py, &self.described)
+        state::reduced(py, self.described())
     }
 }

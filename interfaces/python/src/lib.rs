@@ -4,20 +4,26 @@
 
 mod acquire;
 mod array;
+mod batch;
+mod committed;
 mod cuda_array;
 mod described;
 mod dlpack;
 mod doctor;
 mod dtype;
 mod errors;
+mod exchange;
+mod from_mpi;
 mod functions;
 mod index;
 mod layout;
 mod moves;
+mod numpy;
 mod results;
 mod state;
 mod stream;
 mod strided;
+mod tables;
 
 use pyo3::prelude::*;
 
@@ -25,11 +31,17 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _libdtc {
     #[pymodule_export]
+    use crate::batch::Batch;
+    #[pymodule_export]
     use crate::doctor::doctor;
     #[pymodule_export]
     use crate::errors::{CudaError, LayoutError};
     #[pymodule_export]
+    use crate::from_mpi::from_mpi;
+    #[pymodule_export]
     use crate::functions::{copy, fields, layout, load, restore};
     #[pymodule_export]
     use crate::layout::Layout;
+    #[pymodule_export]
+    use crate::tables::{IndexAxis, index};
 }

@@ -1,24 +1,43 @@
 //! Packs, unpacks and copies between arrays.
 
 use crate::array::{Array, Place};
-use crate::described::{Applied, Described};
+use crate::committed::{LayoutType, Ready};
+use crate::described::Applied;
 use crate::errors::{mismatch, not_moved};
 use crate::stream::stream;
+use crate::tables::{self, Tables};
+use dtc_runtime::cuda::Stream;
 use dtc_runtime::plan::Direction;
-use dtc_runtime::{Committed, Endpoint, Range, Transfer};
+use dtc_runtime::{Endpoint, Range, TabledTransfer, Transfer};
 use pyo3::prelude::*;
 
-/// A transfer that another thread may run while this one gives its interpreter up.
-struct Carried<'a>(Transfer<'a>);
+/// Packed bytes from which on a call on the host gives its interpreter up, which takes 30 ns: fewer are moved in a few microseconds.
+const DETACHED_BYTES: i64 = 16 << 10;
 
-// SAFETY: a transfer has two addresses and a reference to types that threads share; it belongs to no thread. The caller holds the
-// arrays at both addresses until it has run.
-unsafe impl Send for Carried<'_> {}
+/// What another thread may run while this one gives its interpreter up.
+pub struct Carried<T>(pub T);
 
-impl<'a> Carried<'a> {
-    fn transfer(self) -> Transfer<'a> {
+// SAFETY: a transfer has addresses, and references to types and tables that threads share; it belongs to no thread. The caller holds
+// the arrays at all addresses until it has run.
+unsafe impl<T> Send for Carried<T> {}
+
+impl<T> Carried<T> {
+    /// What is carried.
+    pub fn transfer(self) -> T {
         self.0
     }
+}
+
+/// A layout applied to an array of a call.
+pub struct Part<'a, 'py> {
+    /// The layout.
+    pub made: &'a LayoutType,
+    /// The tables of the call for it.
+    pub tables: &'a Tables<'py>,
+    /// Where its type is applied.
+    pub applied: Applied,
+    /// Packed bytes of the call.
+    pub bytes: i64,
 }
 
 /// One array of a call, with what it is called and the layout that was applied to it.
@@ -28,23 +47,23 @@ pub struct End<'a, 'py> {
     /// The array.
     pub array: &'a Array<'py>,
     /// The layout, and where it is applied; nothing for packed bytes.
-    pub applied: Option<(&'a Described, &'a Committed, Applied)>,
+    pub part: Option<Part<'a, 'py>>,
 }
 
 impl End<'_, '_> {
     /// The lowest address of a byte of the call, and one past the highest.
     fn addresses(&self) -> (i128, i128) {
-        let (begin, (low, high)) = match &self.applied {
-            Some((described, _, applied)) => (applied.address, described.span(applied.count)),
+        let (begin, (low, high)) = match &self.part {
+            Some(Part { made, applied, .. }) => (applied.address, made.described.span(applied.count)),
             None => (self.array.address, (0, self.array.elements.count() * self.array.item)),
         };
         let begin = begin.addr() as i128;
         (begin + i128::from(low), begin + i128::from(high))
     }
 
-    /// How many elements of the type there are.
-    pub fn count(&self) -> u64 {
-        self.applied.as_ref().map_or(0, |(_, _, applied)| applied.count)
+    /// Packed bytes of the call, if it has a layout.
+    pub fn bytes(&self) -> i64 {
+        self.part.as_ref().map_or(0, |part| part.bytes)
     }
 
     /// Whether a byte between the first and the last may be one of the other array's.
@@ -55,9 +74,9 @@ impl End<'_, '_> {
 
     fn endpoint(&self, other: Place) -> Endpoint {
         let begin = self.array.endpoint(other);
-        match (&self.applied, begin.kind()) {
-            (Some((_, _, applied)), Some(kind)) => Endpoint::of_kind(kind, applied.address),
-            (Some((_, _, applied)), None) => Endpoint::from(applied.address),
+        match (&self.part, begin.kind()) {
+            (Some(part), Some(kind)) => Endpoint::of_kind(kind, part.applied.address),
+            (Some(part), None) => Endpoint::from(part.applied.address),
             (None, _) => begin,
         }
     }
@@ -82,45 +101,114 @@ pub fn move_packed(
     packed: &End<'_, '_>,
     given: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let Some((_, committed, applied)) = &memory.applied else { return Ok(()) };
-    let elements = committed.at(memory.endpoint(packed.array.place), Range::elements(applied.count));
-    let end = packed.endpoint(memory.array.place);
-    let transfer = match direction {
-        Direction::Pack => elements.pack(end),
-        Direction::Unpack => elements.unpack(end),
-    };
-    run(transfer, [memory.array, packed.array], given)
+    let Some(part) = &memory.part else { return Ok(()) };
+    let (at, end) = (memory.endpoint(packed.array.place), packed.endpoint(memory.array.place));
+    let call = Call { arrays: [memory.array, packed.array], bytes: part.bytes, stream: given };
+    match part.made.ready()? {
+        Ready::Fixed(committed) => {
+            let elements = committed.at(at, Range::elements(part.applied.count));
+            call.run(match direction {
+                Direction::Pack => elements.pack(end),
+                Direction::Unpack => elements.unpack(end),
+            })
+        }
+        Ready::Tabled(committed) => {
+            let tables = part.tables.list();
+            let elements = committed.at(at, &tables).skipping();
+            let transfer = match direction {
+                Direction::Pack => elements.pack(end),
+                Direction::Unpack => elements.unpack(end),
+            };
+            call.run_tabled(transfer, &[part.made])
+        }
+    }
 }
 
 /// Copies what the layout of one array packs to where that of the other unpacks.
 pub fn copy(from: &End<'_, '_>, to: &End<'_, '_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-    let (Some((described, one, read)), Some((_, other, written))) = (&from.applied, &to.applied) else { return Ok(()) };
-    let source = one.at(from.endpoint(to.array.place), Range::elements(read.count));
-    let destination = other.at(to.endpoint(from.array.place), Range::elements(written.count));
-    if !from.crosses(to) {
-        return run(source.copy_to(destination), [from.array, to.array], given);
+    let (Some(read), Some(written)) = (&from.part, &to.part) else { return Ok(()) };
+    if from.crosses(to) {
+        return copy_within(from, to);
     }
-    // The bytes may be between each other, as those of two faces of a field are.
-    if [from.array.place, to.array.place].iter().any(|place| place.device().is_some()) {
-        return check_apart(from, to);
+    let call = Call { arrays: [from.array, to.array], bytes: read.bytes, stream: given };
+    let (source, destination) = (from.endpoint(to.array.place), to.endpoint(from.array.place));
+    if let (Ready::Fixed(one), Ready::Fixed(other)) = (read.made.ready()?, written.made.ready()?) {
+        let destination = other.at(destination, Range::elements(written.applied.count));
+        return call.run(one.at(source, Range::elements(read.applied.count)).copy_to(destination));
     }
-    let mut bytes = vec![0u8; described.bytes() as usize * read.count as usize];
-    let between = Endpoint::host(bytes.as_mut_ptr());
-    run(source.pack(between), [from.array, to.array], None)?;
-    run(destination.unpack(between), [from.array, to.array], None)
+    if (read.applied.count, written.applied.count) != (1, 1) {
+        return Err(mismatch("ls", "layouts of arrays beside one with index axes", "one of records"));
+    }
+    let (one, other) = (read.made.tabled()?, written.made.tabled()?);
+    let (tables, others) = (read.tables.list(), written.tables.list());
+    let destination = other.at(destination, &others).skipping();
+    let names = [read.made, written.made];
+    call.run_tabled(one.at(source, &tables).skipping().copy_to(destination), &names)
 }
 
-/// Runs a transfer between two arrays on the host, or enqueues it on a stream. The interpreter is free meanwhile.
-fn run(transfer: Transfer<'_>, arrays: [&Array<'_>; 2], given: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-    let py = arrays[0].object.py();
-    let carried = Carried(transfer);
-    let on_device = arrays.iter().find_map(|array| array.place.device().map(|ordinal| (array, ordinal)));
-    let Some((array, ordinal)) = on_device else {
-        // SAFETY: the layouts fit the arrays, which hold their memory and are as long as the packed bytes; the caller has found their
-        // bytes apart, and those that are written once (`writes_twice`). Gaps between bytes of an array are in its allocation.
-        return py.detach(move || unsafe { carried.transfer().run() }).map(|_| ()).map_err(not_moved);
+/// Copies between parts of one array whose bytes may be between each other, as those of two faces of a field are.
+fn copy_within(from: &End<'_, '_>, to: &End<'_, '_>) -> PyResult<()> {
+    let (Some(read), Some(written)) = (&from.part, &to.part) else { return Ok(()) };
+    let on_host = [from.array.place, to.array.place].iter().all(|place| place.device().is_none());
+    let (true, Ready::Fixed(one), Ready::Fixed(other)) = (on_host, read.made.ready()?, written.made.ready()?) else {
+        return check_apart(from, to);
     };
-    let stream = stream(given, array, ordinal)?;
-    // SAFETY: as above. Until the stream has run, the frameworks' allocators keep the memory of arrays for work of that stream.
-    py.detach(move || unsafe { carried.transfer().enqueue(&stream) }).map(|_| ()).map_err(not_moved)
+    let mut bytes = vec![0u8; read.bytes as usize];
+    let between = Endpoint::host(bytes.as_mut_ptr());
+    let call = Call { arrays: [from.array, to.array], bytes: read.bytes, stream: None };
+    let source = one.at(from.endpoint(to.array.place), Range::elements(read.applied.count));
+    call.run(source.pack(between))?;
+    let destination = other.at(to.endpoint(from.array.place), Range::elements(written.applied.count));
+    call.run(destination.unpack(between))
+}
+
+/// What a transfer needs beside itself.
+struct Call<'a, 'py> {
+    arrays: [&'a Array<'py>; 2],
+    bytes: i64,
+    stream: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl Call<'_, '_> {
+    /// The stream that the call goes on, if one of its arrays is on a device.
+    fn device_stream(&self) -> PyResult<Option<Stream>> {
+        let on_device = self.arrays.iter().find_map(|array| array.place.device().map(|ordinal| (array, ordinal)));
+        on_device.map(|(array, ordinal)| stream(self.stream, array, ordinal)).transpose()
+    }
+
+    /// Runs what moves the bytes; the interpreter is free meanwhile, unless it is done soon.
+    fn detached<R: Send>(&self, moved: impl FnOnce() -> R) -> R {
+        let carried = Carried(moved);
+        match self.bytes < DETACHED_BYTES {
+            true => carried.transfer()(),
+            false => self.arrays[0].object.py().detach(move || carried.transfer()()),
+        }
+    }
+
+    /// Runs a transfer between two arrays on the host, or enqueues it on a stream.
+    fn run(&self, transfer: Transfer<'_>) -> PyResult<()> {
+        let moved = match self.device_stream()? {
+            // SAFETY: the layouts fit the arrays, which hold their memory and are as long as the packed bytes; the caller has found their
+            // bytes apart, and those that are written once (`writes_twice`). Gaps between bytes of an array are in its allocation.
+            None => self.detached(|| unsafe { transfer.run() }),
+            // SAFETY: as above. Until the stream has run, the frameworks' allocators keep the memory of arrays for work of that stream.
+            Some(stream) => self.detached(|| unsafe { transfer.enqueue(&stream) }),
+        };
+        moved.map(|_| ()).map_err(not_moved)
+    }
+
+    /// The same of a transfer with index tables. `layouts`: those that it was made of.
+    fn run_tabled(&self, transfer: TabledTransfer<'_>, layouts: &[&LayoutType]) -> PyResult<()> {
+        let moved = match self.device_stream()? {
+            // SAFETY: as in `run`. Tables of the host are copies, whose entries the engine checks; entries on a device that do not lie below
+            // the places are skipped there. Where a table names a place twice, one of both stays.
+            None => self.detached(|| unsafe { transfer.run() }),
+            // SAFETY: as above.
+            Some(stream) => self.detached(|| unsafe { transfer.enqueue(&stream) }),
+        };
+        moved.map(|_| ()).map_err(|error| {
+            let described: Vec<_> = layouts.iter().map(|layout| &layout.described).collect();
+            tables::not_moved(error, &described)
+        })
+    }
 }

@@ -3,11 +3,12 @@
 use crate::array::Array;
 use crate::dlpack::family;
 use crate::dtype::Element;
+use crate::numpy;
 use crate::strided::Tuple;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyDict, PyTuple};
+use pyo3::types::{PyByteArray, PyDict, PyString, PyTuple};
 
 /// The type of the elements of a new array.
 pub enum Wanted<'a> {
@@ -42,12 +43,14 @@ pub fn new_array<'py>(
         Wanted::Of(element) => Ok(element.shown(py)),
     };
     match family(&like.object)?.as_str() {
-        library @ ("numpy" | "cupy") => {
-            let module = py.import(library)?.into_any();
+        "numpy" => match wanted {
+            Wanted::Bytes => numpy::new_array(&shape_tuple, &PyString::intern(py, "u1"), zeroed),
+            Wanted::Same => numpy::new_array(&shape_tuple, dtype, zeroed),
+            Wanted::Of(element) => numpy::new_array(&shape_tuple, &element.shown(py), zeroed),
+        },
+        "cupy" => {
+            let module = py.import(intern!(py, "cupy"))?.into_any();
             let make = || module.call_method1(name, (&shape_tuple, dtype_of(&module)?));
-            if library == "numpy" {
-                return make();
-            }
             // CuPy makes arrays on its current device.
             let device = like.object.getattr(intern!(py, "device"))?;
             device.call_method0("__enter__")?;

@@ -3,6 +3,7 @@
 use crate::array::Array;
 use crate::dlpack::family;
 use crate::errors::{mismatch, refused};
+use crate::exchange;
 use dtc_runtime::cuda::{Device, Stream};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -46,6 +47,9 @@ fn current(array: &Array<'_>) -> PyResult<usize> {
         return Ok(stream);
     }
     let (py, object) = (array.object.py(), &array.object);
+    if let (Some(current), Some(ordinal)) = (array.current_stream, array.place.device()) {
+        return exchange::current_stream(py, current, ordinal);
+    }
     // The array is there, so the framework is imported.
     match family(object)?.as_str() {
         "torch" => {

@@ -2,9 +2,19 @@
 
 use smallvec::SmallVec;
 use std::fmt;
+use std::sync::Arc;
 
 /// A number for each axis. Six axes need no allocation.
 pub type Axes = SmallVec<[i64; 6]>;
+
+/// An index table of a call: its name there, and how many entries it has at most.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Table {
+    /// The name of the argument that the table is passed as.
+    pub name: String,
+    /// Entries of the longest table.
+    pub most: i64,
+}
 
 /// One entry of an index, for one axis or none.
 pub enum Index {
@@ -14,6 +24,8 @@ pub enum Index {
     Slice { start: i64, step: i64, count: i64 },
     /// `x[None]`: an axis of length 1.
     NewAxis,
+    /// The elements of the axis that an index table of the call lists.
+    Table(Arc<Table>),
 }
 
 /// Elements at strides.
@@ -119,6 +131,10 @@ impl Strided {
                     let begins = if count > 0 { start * stride } else { 0 };
                     found.offset += begins;
                     (count, if count > 1 { step * stride } else { stride })
+                }
+                Index::Table(ref table) => {
+                    axis += 1;
+                    (table.most, self.strides[axis - 1])
                 }
             };
             found.shape.push(count);

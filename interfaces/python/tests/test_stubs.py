@@ -5,11 +5,13 @@ import doctest
 import inspect
 from pathlib import Path
 
+import pytest
+
 import libdtc
 
 STUB = ast.parse((Path(libdtc.__file__).parent / "__init__.pyi").read_text())
 # What every object has.
-INHERITED = {"__eq__", "__hash__", "__getitem__"}
+INHERITED = {"__eq__", "__hash__", "__getitem__", "__init__", "__len__"}
 
 
 def parameters(function):
@@ -22,7 +24,7 @@ def compare(body, found):
         real = inspect.getattr_static(found, function.name)
         if function.decorator_list and getattr(function.decorator_list[0], "id", "") == "property" or function.name in INHERITED:
             continue
-        kinds = (inspect.Parameter.VAR_POSITIONAL,)
+        kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         names = [p.name for p in inspect.signature(real).parameters.values() if p.kind not in kinds and p.name != "self"]
         assert parameters(function) == names, function.name
         assert real.__doc__, function.name
@@ -34,15 +36,19 @@ def test_functions():
     assert public == set(libdtc.__all__)
 
 
-def test_layout():
-    stub = next(node for node in STUB.body if isinstance(node, ast.ClassDef) and node.name == "Layout")
-    compare(stub.body, libdtc.Layout)
+@pytest.mark.parametrize("found", [libdtc.Layout, libdtc.Batch, libdtc.IndexAxis])
+def test_classes(found):
+    stub = next(node for node in STUB.body if isinstance(node, ast.ClassDef) and node.name == found.__name__)
+    compare(stub.body, found)
     names = {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
-    assert {name for name in vars(libdtc.Layout) if not name.startswith("_")} == {n for n in names if not n.startswith("_")}
+    assert {name for name in vars(found) if not name.startswith("_")} == {n for n in names if not n.startswith("_")}
 
 
 def test_examples():
     assert doctest.testmod(libdtc).failed == 0
+    count = 0
     for named in [*(getattr(libdtc, name) for name in libdtc.__all__), *vars(libdtc.Layout).values()]:
         for test in doctest.DocTestFinder().find(named, getattr(named, "__name__", "getter"), globs={"libdtc": libdtc}):
             assert doctest.DocTestRunner().run(test).failed == 0
+            count += len(test.examples)
+    assert count > 10

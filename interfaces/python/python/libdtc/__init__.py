@@ -10,6 +10,32 @@ array([[ 0.,  4.,  8.],
 The guide is docs/python.md of the sources.
 """
 
-from ._libdtc import CudaError, Layout, LayoutError, copy, doctor, fields, layout, load
+from ._libdtc import (
+    Batch,
+    CudaError,
+    IndexAxis,
+    Layout,
+    LayoutError,
+    copy,
+    doctor,
+    fields,
+    from_mpi,
+    index,
+    layout,
+    load,
+)
 
-__all__ = ["CudaError", "Layout", "LayoutError", "copy", "doctor", "fields", "layout", "load"]
+__all__ = [
+    "Batch",
+    "CudaError",
+    "IndexAxis",
+    "Layout",
+    "LayoutError",
+    "copy",
+    "doctor",
+    "fields",
+    "from_mpi",
+    "index",
+    "layout",
+    "load",
+]
