@@ -3,6 +3,7 @@
 use crate::array::{Array, Buffer, Held, Place};
 use crate::cuda_array;
 use crate::dlpack;
+use crate::dtype::Element;
 use crate::errors::mismatch;
 use crate::exchange;
 use crate::numpy;
@@ -16,10 +17,21 @@ use pyo3::prelude::*;
 /// `__cuda_array_interface__`. Arrays of NumPy are read where they are.
 ///
 /// `argument`: what errors call it.
+#[inline]
 pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
-    if let Some(array) = numpy::array(object) {
+    array_of(argument, object, None)
+}
+
+/// As [`array`]. `element`: the type that its elements most often have.
+#[inline]
+pub fn array_of<'py>(argument: &str, object: &Bound<'py, PyAny>, element: Option<&Element>) -> PyResult<Array<'py>> {
+    if let Some(array) = numpy::array(object, element) {
         return Ok(array);
     }
+    by_protocol(argument, object)
+}
+
+fn by_protocol<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     if let Some(array) = exchange::array(argument, object)? {
         return Ok(array);
     }
@@ -48,9 +60,14 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<
     }
 }
 
-/// As [`array`], of an array that is written.
-pub fn array_to_write<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
-    let array = array(argument, object)?;
+/// As [`array_of`], of an array that is written.
+#[inline]
+pub fn array_to_write<'py>(
+    argument: &str,
+    object: &Bound<'py, PyAny>,
+    element: Option<&Element>,
+) -> PyResult<Array<'py>> {
+    let array = array_of(argument, object, element)?;
     if array.is_read_only {
         return Err(mismatch(argument, "an array that may be written", "a read-only one"));
     }

@@ -2,7 +2,7 @@
 
 use crate::acquire;
 use crate::array::{Array, Held, Place};
-use crate::committed::{Ready, engine};
+use crate::committed::{Moved, engine};
 use crate::errors::{mismatch, not_moved};
 use crate::layout::Layout;
 use crate::moves::{Carried, End, check_apart};
@@ -199,7 +199,7 @@ impl Batch {
 
 impl Item {
     fn transfer(&self) -> PyResult<Transfer<'_>> {
-        let Ready::Fixed(committed) = self.layout.get().made.ready()? else {
+        let Moved::Fixed(committed) = &self.layout.get().made.ready()?.moved else {
             return Err(mismatch("layout", "one without index axes", "one with some"));
         };
         let elements = committed.at(self.memory.endpoint(), Range::elements(self.count));
@@ -213,7 +213,7 @@ impl Item {
 /// A pack or an unpack, checked. `place`: what errors call it; `arrays`: what it reads, and what it writes.
 fn item(place: &str, direction: Direction, layout: Py<Layout>, arrays: [&Bound<'_, PyAny>; 2]) -> PyResult<Item> {
     let (reads, writes) = (format!("{place} x"), format!("{place} out"));
-    let (read, written) = (acquire::array(&reads, arrays[0])?, acquire::array_to_write(&writes, arrays[1])?);
+    let (read, written) = (acquire::array(&reads, arrays[0])?, acquire::array_to_write(&writes, arrays[1], None)?);
     let tables = Tables::default();
     let found = layout.get();
     if !found.described().tabled.is_empty() {

@@ -12,12 +12,30 @@ pub fn engine() -> &'static Engine {
     ENGINE.get_or_init(|| Box::new(Engine::new()))
 }
 
-/// A layout, and the types of the engine that are made of it at the first use.
+/// A layout, and what the engine makes of it at the first use.
 pub struct LayoutType {
     /// What it is.
     pub described: Described,
     ready: OnceBox<Ready>,
     tabled: OnceBox<CommittedTabled>,
+}
+
+/// A layout that is ready to be moved.
+pub struct Ready {
+    /// The committed type.
+    pub moved: Moved,
+    /// The layout's `span` of one element of the type.
+    pub span: (i64, i64),
+    /// Whether the layout `writes_twice`.
+    pub writes_twice: bool,
+}
+
+/// A committed type.
+pub enum Moved {
+    /// All of whose places the layout knows.
+    Fixed(Committed),
+    /// Some of whose places come with the call.
+    Tabled(CommittedTabled),
 }
 
 impl From<Described> for LayoutType {
@@ -27,9 +45,13 @@ impl From<Described> for LayoutType {
 }
 
 impl LayoutType {
-    /// The committed type.
+    /// The layout, made ready.
+    #[inline]
     pub fn ready(&self) -> PyResult<&Ready> {
-        self.ready.get_or_try_init(|| Ready::of(&self.described).map(Box::new))
+        match self.ready.get() {
+            Some(ready) => Ok(ready),
+            None => self.ready.get_or_try_init(|| Ready::of(&self.described).map(Box::new)),
+        }
     }
 
     /// The committed type as one with index tables, for copies from or to a layout that has some.
@@ -38,21 +60,13 @@ impl LayoutType {
     }
 }
 
-/// A layout that is ready to be moved.
-pub enum Ready {
-    /// All of whose places the layout knows.
-    Fixed(Committed),
-    /// Some of whose places come with the call.
-    Tabled(CommittedTabled),
-}
-
 impl Ready {
-    /// Commits what a layout describes.
     fn of(described: &Described) -> PyResult<Ready> {
-        match described.tabled.is_empty() {
-            true => Ok(Ready::Fixed(engine().commit(&datatype(described).map_err(refused)?))),
-            false => Ok(Ready::Tabled(as_tabled(described)?)),
-        }
+        let moved = match described.tabled.is_empty() {
+            true => Moved::Fixed(engine().commit(&datatype(described).map_err(refused)?)),
+            false => Moved::Tabled(as_tabled(described)?),
+        };
+        Ok(Ready { moved, span: described.span(1), writes_twice: described.writes_twice() })
     }
 }
 

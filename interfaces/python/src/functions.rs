@@ -146,7 +146,10 @@ pub fn copy<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     check_names(&[ld.described(), ls.described()], tables)?;
     ld.check_written("dst")?;
-    let (read, written) = (acquire::array("src", src)?, acquire::array_to_write("dst", dst)?);
+    let (read, written) = (
+        acquire::array_of("src", src, Some(ls.described().element()))?,
+        acquire::array_to_write("dst", dst, Some(ld.described().element()))?,
+    );
     let (sources, destinations) = (Tables::of(ls.described(), tables)?, Tables::of(ld.described(), tables)?);
     let (from, to) = (ls.end("src", &read, &sources)?, ld.end("dst", &written, &destinations)?);
     let (expected, found) = (from.bytes(), to.bytes());

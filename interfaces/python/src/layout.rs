@@ -2,9 +2,9 @@
 
 use crate::acquire;
 use crate::array::Array;
-use crate::committed::{LayoutType, Ready};
+use crate::committed::{LayoutType, Moved};
 use crate::described::{Base, Described};
-use crate::dtype::Fields;
+use crate::dtype::{Element, Fields};
 use crate::errors::mismatch;
 use crate::index::{Names, entries, names, order};
 use crate::moves::{End, Part, check_apart, move_packed};
@@ -51,12 +51,16 @@ impl Layout {
             true => self.described().bytes() * applied.count as i64,
             false => self.described().packed(&tables.lengths()).0,
         };
-        Ok(End { argument, array, part: Some(Part { made: &self.made, tables, applied, bytes }) })
+        Ok(End {
+            argument,
+            array,
+            part: Some(Part { made: &self.made, ready: self.made.ready()?, tables, applied, bytes }),
+        })
     }
 
     /// Refuses layouts that name a byte twice, where they are written.
     pub fn check_written(&self, argument: &str) -> PyResult<()> {
-        match self.described().writes_twice() {
+        match self.made.ready()?.writes_twice {
             true => Err(mismatch(argument, "a layout whose elements have no byte in common", "overlapping elements")),
             false => Ok(()),
         }
@@ -121,11 +125,12 @@ fn written<'py>(
     given: Option<&Bound<'py, PyAny>>,
     has_stream: bool,
     make: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+    element: Option<&Element>,
 ) -> PyResult<Array<'py>> {
     match given {
-        Some(out) => acquire::array_to_write("out", out),
+        Some(out) => acquire::array_to_write("out", out, element),
         None if has_stream => Err(mismatch("out", "an array, since there is a stream", "None")),
-        None => acquire::array_to_write("out", &make()?),
+        None => acquire::array_to_write("out", &make()?, element),
     }
 }
 
@@ -217,11 +222,12 @@ impl Layout {
         tables: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         check_names(&[self.described()], tables)?;
-        let array = acquire::array("x", x)?;
+        let array = acquire::array_of("x", x, Some(self.described().element()))?;
         let tables = Tables::of(self.described(), tables)?;
         let memory = self.end("x", &array, &tables)?;
         let bytes = memory.bytes();
-        let out = written(out, stream.is_some(), || self.new_packed(&array, bytes, &tables))?;
+        let make = || self.new_packed(&array, bytes, &tables);
+        let out = written(out, stream.is_some(), make, Some(self.described().packed_element()))?;
         let packed = self.packed("out", &out, bytes)?;
         if bytes > 0 {
             check_apart(&memory, &packed)?;
@@ -250,8 +256,8 @@ impl Layout {
     ) -> PyResult<Bound<'py, PyAny>> {
         check_names(&[self.described()], tables)?;
         self.check_written("out")?;
-        let array = acquire::array("buf", buf)?;
-        let out = written(out, stream.is_some(), || self.new_memory(&array))?;
+        let array = acquire::array_of("buf", buf, Some(self.described().packed_element()))?;
+        let out = written(out, stream.is_some(), || self.new_memory(&array), Some(self.described().element()))?;
         let tables = Tables::of(self.described(), tables)?;
         let memory = self.end("out", &out, &tables)?;
         let bytes = memory.bytes();
@@ -269,9 +275,9 @@ impl Layout {
     /// >>> print(libdtc.layout((3, 4), "f8")[:, 1].explain().splitlines()[0])
     /// hvector 3 1 32 (contiguous 8 byte)
     fn explain(&self) -> PyResult<String> {
-        let committed = match self.made.ready()? {
-            Ready::Fixed(committed) => committed,
-            Ready::Tabled(committed) => return Ok(format!("{committed:#?}\n")),
+        let committed = match &self.made.ready()?.moved {
+            Moved::Fixed(committed) => committed,
+            Moved::Tabled(committed) => return Ok(format!("{committed:#?}\n")),
         };
         let (datatype, tier) = (committed.datatype(), committed.tier());
         Ok(format!("{datatype}\n\n{}\n{}\ntier: {tier}\n", committed.layout(), committed.plan()))

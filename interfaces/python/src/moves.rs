@@ -1,7 +1,7 @@
 //! Packs, unpacks and copies between arrays.
 
 use crate::array::{Array, Place};
-use crate::committed::{LayoutType, Ready};
+use crate::committed::{LayoutType, Moved, Ready};
 use crate::described::Applied;
 use crate::errors::{mismatch, not_moved};
 use crate::stream::stream;
@@ -32,6 +32,8 @@ impl<T> Carried<T> {
 pub struct Part<'a, 'py> {
     /// The layout.
     pub made: &'a LayoutType,
+    /// What the engine made of it.
+    pub ready: &'a Ready,
     /// The tables of the call for it.
     pub tables: &'a Tables<'py>,
     /// Where its type is applied.
@@ -54,6 +56,7 @@ impl End<'_, '_> {
     /// The lowest address of a byte of the call, and one past the highest.
     fn addresses(&self) -> (i128, i128) {
         let (begin, (low, high)) = match &self.part {
+            Some(Part { ready, applied, .. }) if applied.count == 1 => (applied.address, ready.span),
             Some(Part { made, applied, .. }) => (applied.address, made.described.span(applied.count)),
             None => (self.array.address, (0, self.array.elements.count() * self.array.item)),
         };
@@ -104,15 +107,15 @@ pub fn move_packed(
     let Some(part) = &memory.part else { return Ok(()) };
     let (at, end) = (memory.endpoint(packed.array.place), packed.endpoint(memory.array.place));
     let call = Call { arrays: [memory.array, packed.array], bytes: part.bytes, stream: given };
-    match part.made.ready()? {
-        Ready::Fixed(committed) => {
+    match &part.ready.moved {
+        Moved::Fixed(committed) => {
             let elements = committed.at(at, Range::elements(part.applied.count));
             call.run(match direction {
                 Direction::Pack => elements.pack(end),
                 Direction::Unpack => elements.unpack(end),
             })
         }
-        Ready::Tabled(committed) => {
+        Moved::Tabled(committed) => {
             let tables = part.tables.list();
             let elements = committed.at(at, &tables).skipping();
             let transfer = match direction {
@@ -132,7 +135,7 @@ pub fn copy(from: &End<'_, '_>, to: &End<'_, '_>, given: Option<&Bound<'_, PyAny
     }
     let call = Call { arrays: [from.array, to.array], bytes: read.bytes, stream: given };
     let (source, destination) = (from.endpoint(to.array.place), to.endpoint(from.array.place));
-    if let (Ready::Fixed(one), Ready::Fixed(other)) = (read.made.ready()?, written.made.ready()?) {
+    if let (Moved::Fixed(one), Moved::Fixed(other)) = (&read.ready.moved, &written.ready.moved) {
         let destination = other.at(destination, Range::elements(written.applied.count));
         return call.run(one.at(source, Range::elements(read.applied.count)).copy_to(destination));
     }
@@ -150,7 +153,7 @@ pub fn copy(from: &End<'_, '_>, to: &End<'_, '_>, given: Option<&Bound<'_, PyAny
 fn copy_within(from: &End<'_, '_>, to: &End<'_, '_>) -> PyResult<()> {
     let (Some(read), Some(written)) = (&from.part, &to.part) else { return Ok(()) };
     let on_host = [from.array.place, to.array.place].iter().all(|place| place.device().is_none());
-    let (true, Ready::Fixed(one), Ready::Fixed(other)) = (on_host, read.made.ready()?, written.made.ready()?) else {
+    let (true, Moved::Fixed(one), Moved::Fixed(other)) = (on_host, &read.ready.moved, &written.ready.moved) else {
         return check_apart(from, to);
     };
     let mut bytes = vec![0u8; read.bytes as usize];

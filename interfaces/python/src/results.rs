@@ -9,6 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict, PyString, PyTuple};
+use std::borrow::Cow;
 
 /// The type of the elements of a new array.
 pub enum Wanted<'a> {
@@ -42,7 +43,11 @@ pub fn new_array<'py>(
         Wanted::Bytes => module.getattr("uint8"),
         Wanted::Of(element) => Ok(element.shown(py)),
     };
-    match family(&like.object)?.as_str() {
+    let family: Cow<'_, str> = match numpy::is_array(&like.object) {
+        true => "numpy".into(),
+        false => family(&like.object)?.into(),
+    };
+    match &*family {
         "numpy" => match wanted {
             Wanted::Bytes => numpy::new_array(&shape_tuple, &PyString::intern(py, "u1"), zeroed),
             Wanted::Same => numpy::new_array(&shape_tuple, dtype, zeroed),
