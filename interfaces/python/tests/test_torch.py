@@ -39,25 +39,26 @@ def test_operators():
     layout = libdtc.layout((4, 6), torch.float64)[1:, ::2]
     x = torch.rand(4, 6, dtype=torch.float64, requires_grad=True)
     buf = torch.rand(3, 3, dtype=torch.float64, requires_grad=True)
-    name = libdtc.torch._named(layout)
+    operator = libdtc.torch.Operator(layout)
+    name = operator._text
     torch.library.opcheck(torch.ops.libdtc.pack.default, (x, name))
     torch.library.opcheck(torch.ops.libdtc.unpack.default, (buf, name, [4, 6]))
     torch.library.opcheck(torch.ops.libdtc.unpack_into.default, (buf.detach(), torch.zeros(4, 6, dtype=torch.float64), name))
-    assert torch.autograd.gradcheck(lambda x: libdtc.torch.pack(layout, x), x)
-    assert torch.autograd.gradcheck(lambda buf: libdtc.torch.unpack(layout, buf, [4, 6]), buf)
-    assert torch.equal(libdtc.torch.pack(layout, x), x[1:, ::2])
+    assert torch.autograd.gradcheck(operator.pack, x)
+    assert torch.autograd.gradcheck(lambda buf: operator.unpack(buf, [4, 6]), buf)
+    assert torch.equal(operator.pack(x), x[1:, ::2])
     target = torch.zeros(4, 6, dtype=torch.float64)
-    assert libdtc.torch.unpack_into(layout, buf.detach(), target) is target and torch.equal(target[1:, ::2], buf.detach())
+    assert operator.unpack_into(buf.detach(), target) is target and torch.equal(target[1:, ::2], buf.detach())
 
 
 def test_a_graph_keeps_them():
     import libdtc.torch
 
-    layout = libdtc.layout((4, 6), torch.float32).T
+    turned = libdtc.torch.Operator(libdtc.layout((4, 6), torch.float32).T)
 
     @torch.compile(backend="aot_eager", fullgraph=True)
     def doubled(x):
-        return libdtc.torch.pack(layout, x + 1) * 2
+        return turned.pack(x + 1) * 2
 
     x = torch.rand(4, 6, requires_grad=True)
     found = doubled(x)

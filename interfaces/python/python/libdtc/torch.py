@@ -1,24 +1,19 @@
 """Packs and unpacks as operators of PyTorch, which `torch.compile` keeps in its graphs and gradients go through.
 
-The operators are `torch.ops.libdtc.pack`, `unpack` and `unpack_into`; the functions here call them. They take layouts of whole elements,
-without index axes, that name no element twice: the gradient of a pack is then an unpack, and the reverse.
+The operators are `torch.ops.libdtc.pack`, `unpack` and `unpack_into`; the methods of `Operator` call them. They take layouts of whole
+elements, without index axes, that name no element twice: the gradient of a pack is then an unpack, and the reverse.
 """
 
 import base64
 import functools
 import pickle
+from collections.abc import Sequence
 
 import torch
 
 from . import Layout
 
-__all__ = ["pack", "unpack", "unpack_into"]
-
-
-@functools.lru_cache(maxsize=None)
-def _named(layout: Layout) -> str:
-    """The layout as an argument that operators may have: text."""
-    return base64.b85encode(pickle.dumps(layout)).decode()
+__all__ = ["Operator"]
 
 
 @functools.lru_cache(maxsize=None)
@@ -70,33 +65,33 @@ _pack.register_autograd(lambda ctx, grad: (_unpack(grad.contiguous(), ctx.layout
 _unpack.register_autograd(lambda ctx, grad: (_pack(grad.contiguous(), ctx.layout), None, None), setup_context=_keep_unpack)
 
 
-def pack(layout: Layout, x: torch.Tensor) -> torch.Tensor:
-    """Packs what the layout names of `x`, a contiguous tensor, into a new tensor.
-
-    Raises what `Layout.pack` raises.
+class Operator:
+    """A layout as operators of PyTorch. Tensors are contiguous, and of the dtype that the layout was made with.
 
     >>> import libdtc.torch, torch # doctest: +SKIP
+    >>> column = libdtc.torch.Operator(libdtc.layout((2, 3), torch.float32)[:, 1]) # doctest: +SKIP
     >>> x = torch.arange(6.0).reshape(2, 3).requires_grad_() # doctest: +SKIP
-    >>> libdtc.torch.pack(libdtc.layout((2, 3), torch.float32)[:, 1], x).sum().backward() # doctest: +SKIP
+    >>> column.pack(x).sum().backward() # doctest: +SKIP
     >>> x.grad # doctest: +SKIP
     tensor([[0., 1., 0.],
             [0., 1., 0.]])
     """
-    return _pack(x, _named(layout))
 
+    def __init__(self, layout: Layout) -> None:
+        # Operators have no arguments of other classes, and graphs keep text as a constant.
+        self._text = base64.b85encode(pickle.dumps(layout)).decode()
 
-def unpack(layout: Layout, buf: torch.Tensor, shape: list[int]) -> torch.Tensor:
-    """Unpacks `buf`, a contiguous tensor, to where the layout says in a new tensor of that shape, with zeros elsewhere.
+    def pack(self, x: torch.Tensor) -> torch.Tensor:
+        """Packs what the layout names of `x` into a new tensor. Raises what `Layout.pack` raises."""
+        return _pack(x, self._text)
 
-    Raises what `Layout.unpack` raises.
-    """
-    return _unpack(buf, _named(layout), list(shape))
+    def unpack(self, buf: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+        """Unpacks `buf` to where the layout says in a new tensor of that shape, with zeros elsewhere. Raises what `Layout.unpack`
+        raises."""
+        return _unpack(buf, self._text, list(shape))
 
-
-def unpack_into(layout: Layout, buf: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    """Unpacks `buf`, a contiguous tensor, to where the layout says in `out`, and returns it. No gradient goes through.
-
-    Raises what `Layout.unpack` raises.
-    """
-    _unpack_into(buf, out, _named(layout))
-    return out
+    def unpack_into(self, buf: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        """Unpacks `buf` to where the layout says in `out`, and returns it. No gradient goes through. Raises what `Layout.unpack`
+        raises."""
+        _unpack_into(buf, out, self._text)
+        return out
