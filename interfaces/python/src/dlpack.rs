@@ -41,6 +41,25 @@ pub struct Tensor {
     byte_offset: u64,
 }
 
+impl Tensor {
+    /// Whether the elements are complex numbers: `kDLComplex`.
+    pub fn is_complex(&self) -> bool {
+        self.dtype.code == 5
+    }
+
+    /// Whether the strides of all axes with several elements are even, as those of the imaginary parts of complex numbers are.
+    pub fn is_every_second(&self) -> bool {
+        let axes = self.axes.max(0) as usize;
+        if self.strides.is_null() || axes == 0 {
+            return axes == 0;
+        }
+        // SAFETY: a tensor has as many lengths and strides as axes.
+        let (shape, strides) =
+            unsafe { (std::slice::from_raw_parts(self.shape, axes), std::slice::from_raw_parts(self.strides, axes)) };
+        shape.iter().zip(strides).all(|(&count, stride)| count < 2 || stride % 2 == 0)
+    }
+}
+
 /// `DLManagedTensorVersioned`.
 #[repr(C)]
 struct Versioned {

@@ -6,6 +6,7 @@ use crate::errors::mismatch;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -54,7 +55,6 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Option
     let py = object.py();
     let Some(exchange) = Exchange::of(object)? else { return Ok(None) };
     let Some(view) = exchange.0.view else { return Ok(None) };
-    check_bits(argument, object)?;
     let mut tensor = MaybeUninit::<Tensor>::uninit();
     // SAFETY: the object's type has the function, which takes such objects, and fills the structure or returns an error.
     let status = unsafe { view(object.as_ptr().cast(), tensor.as_mut_ptr()) };
@@ -63,7 +63,8 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Option
     }
     // SAFETY: the function has filled it.
     let tensor = unsafe { tensor.assume_init() };
-    let dtype = object.getattr_opt(intern!(py, "dtype"))?;
+    check_bits(argument, object, &tensor)?;
+    let dtype = Some(object.getattr(intern!(py, "dtype"))?);
     // SAFETY: the shape and strides that the tensor points to belong to the object, which is alive.
     let mut array = unsafe { dlpack::described(argument, object, &tensor, dtype)? };
     array.held = Held::Object(object.clone());
@@ -73,18 +74,21 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Option
 }
 
 /// Refuses tensors that are more than their bytes, as `__dlpack__` does: the view says nothing of it.
-fn check_bits(argument: &str, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = tensor.py();
-    let wrong = if tensor.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
+fn check_bits(argument: &str, object: &Bound<'_, PyAny>, tensor: &Tensor) -> PyResult<()> {
+    let py = object.py();
+    let is = |property: &Bound<'_, PyString>| object.call_method0(property)?.is_truthy();
+    let is_complex = tensor.is_complex();
+    let (expected, found) = if object.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
         ("that requires no gradient, as that of detach()", "one that requires it")
-    } else if tensor.call_method0(intern!(py, "is_conj"))?.is_truthy()? {
+    } else if is_complex && is(intern!(py, "is_conj"))? {
         ("without pending conjugation, as that of resolve_conj()", "one with it")
-    } else if tensor.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
+    // The imaginary parts of conjugated numbers are negated, and no others but complex numbers: they are every second number.
+    } else if (is_complex || tensor.is_every_second()) && is(intern!(py, "is_neg"))? {
         ("without pending negation, as that of resolve_neg()", "one with it")
     } else {
         return Ok(());
     };
-    Err(mismatch(argument, format_args!("a tensor {}", wrong.0), wrong.1))
+    Err(mismatch(argument, format_args!("a tensor {expected}"), found))
 }
 
 impl Exchange {

@@ -31,6 +31,9 @@ def test_more_than_bytes():
         libdtc.layout(turned)
     with pytest.raises((libdtc.LayoutError, BufferError, RuntimeError)):
         libdtc.layout(turned.imag)
+    with pytest.raises((libdtc.LayoutError, BufferError, RuntimeError)):
+        libdtc.layout(turned[:1].imag)
+    assert libdtc.layout(torch.ones(3, dtype=torch.complex64).imag).strides == (8,)
 
 
 def test_operators():
