@@ -10,7 +10,7 @@
 //! - `install` installs libdtc (shared and static library, header, pkg-config file, CMake package: `docs/c-abi.md`), the
 //!   interposer libdtc_mpi (`docs/mpi.md`), and the command dtc with its man pages and completions, with guides and examples.
 //! - `install-yaksa` installs libyaksa for an MPICH, and prints the folder to configure MPICH with (`docs/mpich.md`).
-//! - `notices` writes `THIRD-PARTY-NOTICES`, the licences of what both libraries contain.
+//! - `notices` writes `THIRD-PARTY-NOTICES`, the licences of what both libraries contain, and those of the wheel of Python.
 //! - `lines` counts the lines of the product's code, and how many they were at a commit.
 
 mod command;

@@ -12,7 +12,7 @@ use std::ffi::c_int;
 
 /// The structure of `numpy.ndarray`, `PyArrayObject_fields` of NumPy's C API: part of its ABI in versions 1 and 2.
 #[repr(C)]
-struct Fields {
+struct ArrayFields {
     object: ffi::PyObject,
     data: *mut u8,
     axes: c_int,
@@ -58,7 +58,7 @@ pub fn is_array(object: &Bound<'_, PyAny>) -> bool {
 pub fn array<'py>(object: &Bound<'py, PyAny>, element: Option<&Element>) -> Option<Array<'py>> {
     let numpy = known(object)?;
     // SAFETY: the object's type is `numpy.ndarray` itself, whose instances begin with these fields: `learn` saw a version of which that is so.
-    let fields = unsafe { &*object.as_ptr().cast::<Fields>() };
+    let fields = unsafe { &*object.as_ptr().cast::<ArrayFields>() };
     // SAFETY: an array has a type of elements as long as it lives, and the thread is attached to the interpreter.
     let dtype = unsafe { Bound::from_borrowed_ptr(object.py(), fields.dtype) };
     let known = match element.filter(|element| element.object(object.py()).is_some_and(|own| own.is(&dtype))) {
@@ -104,7 +104,7 @@ pub fn learn(object: &Bound<'_, PyAny>, dtype: Option<&Bound<'_, PyAny>>, view: 
     let version: String = numpy.getattr("__version__")?.extract()?;
     let has_fields = matches!(version.split('.').next(), Some("1" | "2")) && {
         // SAFETY: `ndarray` of NumPy 1 and 2 begins with these fields.
-        let fields = unsafe { &*object.as_ptr().cast::<Fields>() };
+        let fields = unsafe { &*object.as_ptr().cast::<ArrayFields>() };
         let found = (fields.data.cast(), fields.axes, fields.dtype);
         found == (view.buf, view.ndim, dtype.as_ptr())
     };

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 const GLOSSARY: &str = "docs/glossary.md";
 
 /// Files and folders that are not read, each with its reason.
-const EXCEPTIONS: [(&str, &str); 5] = [
+const EXCEPTIONS: [(&str, &str); 6] = [
     (GLOSSARY, "lists the words"),
     ("THIRD-PARTY-NOTICES", "licences of others"),
+    ("interfaces/python/THIRD-PARTY-NOTICES", "licences of others"),
     ("bench/results", "reports of their days"),
     ("fuzz/corpus", "input that a machine made"),
     ("fuzz/artifacts", "input that a machine made"),
