@@ -70,13 +70,11 @@ pub fn array<'py>(object: &Bound<'py, PyAny>, element: Option<&Element>) -> Opti
         None => dtype.getattr(intern!(object.py(), "itemsize")).ok()?.extract().ok()?,
     };
     let numbers = |first: *const ffi::Py_ssize_t| -> Axes {
-        match fields.axes {
-            // SAFETY: an array has as many numbers as axes in both lists, as long as it lives.
-            axes @ 1.. => {
-                unsafe { std::slice::from_raw_parts(first, axes as usize) }.iter().map(|&n| n as i64).collect()
-            }
-            _ => Axes::new(),
+        if fields.axes < 1 {
+            return Axes::new();
         }
+        // SAFETY: an array has as many numbers as axes in both lists, as long as it lives.
+        unsafe { std::slice::from_raw_parts(first, fields.axes as usize) }.iter().map(|&number| number as i64).collect()
     };
     Some(Array {
         object: object.clone(),
