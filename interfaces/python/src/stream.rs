@@ -1,10 +1,11 @@
 //! The stream that a call on a GPU goes on.
 
 use crate::array::Array;
+use crate::committed::engine;
 use crate::dlpack::family;
 use crate::errors::{mismatch, refused};
 use crate::exchange;
-use dtc_runtime::cuda::{Device, Stream};
+use dtc_runtime::cuda::Stream;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -18,10 +19,10 @@ pub fn stream(given: Option<&Bound<'_, PyAny>>, array: &Array<'_>, ordinal: u32)
         Some(given) => handle(given)?,
         None => current(array)?,
     };
-    let device = Device::get(ordinal).map_err(refused)?;
+    let gpu = engine().gpu(ordinal).map_err(refused)?;
     // SAFETY: null or a special handle, or a stream that the caller or the framework keeps during the call, which enqueues and returns.
     // A stream of another context is refused by the driver.
-    Ok(unsafe { Stream::borrow(&device, std::ptr::with_exposed_provenance_mut(handle)) })
+    Ok(unsafe { Stream::borrow(gpu.device(), std::ptr::with_exposed_provenance_mut(handle)) })
 }
 
 fn handle(given: &Bound<'_, PyAny>) -> PyResult<usize> {

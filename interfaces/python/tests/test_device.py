@@ -161,22 +161,28 @@ def test_refused():
         layout.pack(device.Interface(array), np.zeros(4, "f4"))
     with pytest.raises(libdtc.LayoutError, match="out: expected memory apart from that of x"):
         x = device.Interface(array)
-        layout.pack(x, x)
+        libdtc.layout(x).pack(x, x)
     with pytest.raises(TypeError, match="out: expected an array of shape"):
         layout.pack(device.Interface(array))
 
 
-def test_a_forked_child_is_refused():
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_forked_child_is_refused(protocol):
     array = drawn(random.Random(10), (4, 4))
-    layout, x, out = libdtc.layout(array)[:, 1], device.Interface(array), device.Interface(poisoned(4))
+    layout, x, out = libdtc.layout(array)[:, 1], protocol(array), protocol(poisoned(4))
     layout.pack(x, out)
+    reads, writes = os.pipe()
     child = os.fork()
     if child == 0:
-        good = layout.pack(array).tobytes() == array[:, 1].tobytes()
         try:
+            said = "packed on the host" if layout.pack(array).tobytes() == array[:, 1].tobytes() else "wrong bytes"
             layout.pack(x, out)
-            good = False
+            said += ", and on the GPU"
         except libdtc.CudaError as error:
-            good = good and "fork" in str(error)
-        os._exit(0 if good else 1)
-    assert os.waitpid(child, 0)[1] == 0
+            said += f", {error}"
+        finally:
+            os.write(writes, said.encode())
+            os._exit(0)
+    os.waitpid(child, 0)
+    said = os.read(reads, 1000).decode()
+    assert said.startswith("packed on the host, ") and "fork" in said, said
