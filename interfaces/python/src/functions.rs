@@ -12,6 +12,7 @@ use crate::strided::{Axes, Strided};
 use crate::tables::{Tables, check_names};
 use dtc_runtime::datatype::{Datatype, json, text};
 use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
@@ -67,7 +68,9 @@ pub fn layout(
 fn element_of(array: &Array<'_>) -> PyResult<Element> {
     match &array.dtype {
         Some(dtype) if array.is_plain => Ok(Element::plain(dtype, array.item)),
-        Some(dtype) => Element::new(dtype),
+        Some(dtype) if dtype.hasattr(intern!(dtype.py(), "itemsize"))? => Element::new(dtype),
+        // Of a library whose types do not say how large they are.
+        Some(dtype) => Ok(Element::plain(dtype, array.item)),
         None => Ok(Element::unknown(array.item)),
     }
 }

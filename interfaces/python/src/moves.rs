@@ -179,13 +179,18 @@ impl Call<'_, '_> {
         on_device.map(|(array, ordinal)| stream(self.stream, array, ordinal)).transpose()
     }
 
-    /// Runs what moves the bytes; the interpreter is free meanwhile, unless it is done soon.
+    /// Runs what moves bytes of the host; the interpreter is free meanwhile, unless it is done soon.
+    fn on_host<R: Send>(&self, moved: impl FnOnce() -> R) -> R {
+        match self.bytes < DETACHED_BYTES {
+            true => moved(),
+            false => self.detached(moved),
+        }
+    }
+
+    /// Runs what may wait for a lock of a driver, or compile a kernel; the interpreter is free meanwhile.
     fn detached<R: Send>(&self, moved: impl FnOnce() -> R) -> R {
         let carried = Carried(moved);
-        match self.bytes < DETACHED_BYTES {
-            true => carried.transfer()(),
-            false => self.arrays[0].object.py().detach(move || carried.transfer()()),
-        }
+        self.arrays[0].object.py().detach(move || carried.transfer()())
     }
 
     /// Runs a transfer between two arrays on the host, or enqueues it on a stream.
@@ -193,7 +198,7 @@ impl Call<'_, '_> {
         let moved = match self.device_stream()? {
             // SAFETY: the layouts fit the arrays, which hold their memory and are as long as the packed bytes; the caller has found their
             // bytes apart, and those that are written once (`writes_twice`). Gaps between bytes of an array are in its allocation.
-            None => self.detached(|| unsafe { transfer.run() }),
+            None => self.on_host(|| unsafe { transfer.run() }),
             // SAFETY: as above. Until the stream has run, the frameworks' allocators keep the memory of arrays for work of that stream.
             Some(stream) => self.detached(|| unsafe { transfer.enqueue(&stream) }),
         };
@@ -205,7 +210,7 @@ impl Call<'_, '_> {
         let moved = match self.device_stream()? {
             // SAFETY: as in `run`. Tables of the host are copies, whose entries the engine checks; entries on a device that do not lie below
             // the places are skipped there. Where a table names a place twice, one of both stays.
-            None => self.detached(|| unsafe { transfer.run() }),
+            None => self.on_host(|| unsafe { transfer.run() }),
             // SAFETY: as above.
             Some(stream) => self.detached(|| unsafe { transfer.enqueue(&stream) }),
         };

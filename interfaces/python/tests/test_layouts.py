@@ -1,7 +1,10 @@
 """What layouts are, and what is refused."""
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -123,6 +126,33 @@ def test_views_that_may_not_be_written_are_read():
     assert libdtc.layout(memory)[:, 1].pack(memory).tolist() == [1, 4]
     repeated = np.broadcast_to(np.arange(3.0), (4, 3))
     assert libdtc.layout(repeated).pack(repeated).tolist() == repeated.tolist()
+
+
+def run(code, **variables):
+    return subprocess.run([sys.executable, "-c", code], env=os.environ | variables, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_nvrtc_of_the_environment_is_named(tmp_path):
+    library = tmp_path / "nvidia/cu13/lib/libnvrtc.so.13"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"")
+    code = "import os; os.environ.pop('DTC_NVRTC', None); import libdtc; print(os.environ['DTC_NVRTC'])"
+    assert run(code, PYTHONPATH=str(tmp_path)).strip() == str(library)
+    assert run("import libdtc, os; print(os.environ['DTC_NVRTC'])", DTC_NVRTC="mine", PYTHONPATH=str(tmp_path)).strip() == "mine"
+
+
+def test_nothing_is_imported():
+    assert run("import libdtc, sys; print({'numpy', 'torch', 'cupy', 'mpi4py'} & {*sys.modules})").strip() == "set()"
+
+
+def test_the_command():
+    def said(*arguments):
+        return subprocess.run([sys.executable, "-m", "libdtc", *arguments], capture_output=True, text=True, check=True).stdout
+
+    assert "CUDA driver" in said("doctor")
+    assert said("explain", 'libdtc.layout((3, 4), "f8")[:, 1]').startswith("<libdtc.Layout of float64, shape (3,) of (3, 4)>")
+    lines = said("bench", "np.zeros((8, 8))[:, 1]").splitlines()
+    assert lines[0].startswith("64 bytes of") and len(lines) == 3 and all("GB/s" in line for line in lines[1:])
 
 
 def test_explain_and_doctor():

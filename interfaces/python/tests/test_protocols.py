@@ -54,6 +54,17 @@ def test_a_name_is_not_trusted_for_a_size():
         layout.pack(Lie(np.zeros(3, "f4")))
 
 
+def test_arrays_of_the_standard():
+    xp = pytest.importorskip("array_api_strict")
+    x = xp.reshape(xp.arange(12, dtype=xp.float64), (3, 4))
+    layout = libdtc.layout(x)[:, 1]
+    packed = layout.pack(x)
+    assert type(packed) is type(x) and packed.dtype == xp.float64 and xp.all(packed == x[:, 1])
+    assert libdtc.layout((3, 4), "f8")[:, 1].pack(x).dtype == xp.float64
+    back = layout.unpack(packed)
+    assert type(back) is type(x) and xp.all(back[:, 1] == x[:, 1]) and xp.all(back[:, 0] == 0)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_packs():
     memory = np.arange(12.0).reshape(3, 4)

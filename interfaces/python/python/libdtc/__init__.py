@@ -10,6 +10,7 @@ array([[ 0.,  4.,  8.],
 The guide is docs/python.md of the sources.
 """
 
+from . import _nvrtc as _nvrtc
 from ._libdtc import (
     Batch,
     CudaError,
