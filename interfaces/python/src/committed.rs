@@ -70,8 +70,12 @@ impl Ready {
     }
 }
 
-/// The type of a layout as one with index tables, of which it may have none.
 fn as_tabled(described: &Described) -> PyResult<CommittedTabled> {
+    Ok(engine().commit_tabled(&tabled_datatype(described)?))
+}
+
+/// The datatype of a layout as one with index tables, of which it may have none.
+pub fn tabled_datatype(described: &Described) -> PyResult<TabledDatatype> {
     let datatype = match described.tabled.is_empty() {
         true => datatype(described).map(TabledDatatype::from),
         false => {
@@ -79,7 +83,7 @@ fn as_tabled(described: &Described) -> PyResult<CommittedTabled> {
             build(described, &mut types).and_then(|made| types.finish_tabled(made))
         }
     };
-    Ok(engine().commit_tabled(&datatype.map_err(refused)?))
+    datatype.map_err(refused)
 }
 
 /// The datatype, applied to the first byte of the first element that is packed.

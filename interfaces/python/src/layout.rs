@@ -2,7 +2,7 @@
 
 use crate::acquire;
 use crate::array::Array;
-use crate::committed::{LayoutType, Moved};
+use crate::committed::{LayoutType, Moved, tabled_datatype};
 use crate::described::{Base, Described};
 use crate::dtype::{Element, Fields};
 use crate::errors::mismatch;
@@ -269,15 +269,18 @@ impl Layout {
         Ok(out.object.clone())
     }
 
-    /// What the compiler makes of the layout, for people: the datatype, its canonical layout, the plan, and the tier that serves now.
+    /// What the compiler makes of the layout, for people: the datatype, its canonical layout, the plan, and the tier that serves now; with
+    /// index axes, the datatype and what its tables hold.
     ///
     /// >>> import libdtc
     /// >>> print(libdtc.layout((3, 4), "f8")[:, 1].explain().splitlines()[0])
     /// hvector 3 1 32 (contiguous 8 byte)
     fn explain(&self) -> PyResult<String> {
-        let committed = match &self.made.ready()?.moved {
-            Moved::Fixed(committed) => committed,
-            Moved::Tabled(committed) => return Ok(format!("{committed:#?}\n")),
+        let Moved::Fixed(committed) = &self.made.ready()?.moved else {
+            let datatype = tabled_datatype(self.described())?;
+            let names = self.described().tables();
+            let tables = names.iter().zip(datatype.tables()).map(|(table, facts)| format!("{}: {facts}\n", table.name));
+            return Ok(format!("{datatype}\n\n{}", tables.collect::<String>()));
         };
         let (datatype, tier) = (committed.datatype(), committed.tier());
         Ok(format!("{datatype}\n\n{}\n{}\ntier: {tier}\n", committed.layout(), committed.plan()))

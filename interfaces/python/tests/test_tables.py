@@ -132,6 +132,7 @@ def test_refused(call, error, message):
 
 
 def test_axes_know_their_names():
+    assert "rows: at most 3 indices below 4" in libdtc.layout(X)[ROWS].explain()
     assert (ROWS.name, ROWS.max, repr(ROWS)) == ("rows", 3, 'libdtc.index("rows", max=3)')
     first, second = libdtc.layout(X)[ROWS], libdtc.layout(X)[libdtc.index("rows", max=3)]
     assert first == second and hash(first) == hash(second) and first != libdtc.layout(X)[:3]
