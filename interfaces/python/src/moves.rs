@@ -14,11 +14,11 @@ use pyo3::prelude::*;
 /// Packed bytes from which on a call on the host gives its interpreter up, which takes 30 ns: fewer are moved in a few microseconds.
 const DETACHED_BYTES: i64 = 16 << 10;
 
-/// What another thread may run while this one gives its interpreter up.
+/// What runs while its thread gives the interpreter up.
 pub struct Carried<T>(pub T);
 
-// SAFETY: a transfer has addresses, and references to types and tables that threads share; it belongs to no thread. The caller holds
-// the arrays at all addresses until it has run.
+// SAFETY: `Python::detach` runs its closure on the thread that calls it, so that nothing goes to another one. Its bound keeps values of
+// Python out of the closure; what is carried has none, but addresses, references to types and tables, and a stream.
 unsafe impl<T> Send for Carried<T> {}
 
 impl<T> Carried<T> {
