@@ -9,6 +9,7 @@ use crate::errors::mismatch;
 use crate::index::{Names, entries, names, order};
 use crate::moves::{End, Part, check_apart, move_packed};
 use crate::results::{Wanted, new_array};
+use crate::source::source;
 use crate::state;
 use crate::strided::Tuple;
 use crate::tables::{Tables, check_names};
@@ -284,6 +285,20 @@ impl Layout {
         };
         let (datatype, tier) = (committed.datatype(), committed.tier());
         Ok(format!("{datatype}\n\n{}\n{}\ntier: {tier}\n", committed.layout(), committed.plan()))
+    }
+
+    /// The layout as text that a program takes along, and that needs nothing of dtc, with functions named after `name`: `c`, `c-header`,
+    /// `cuda-header` for kernels of one's own, or `mpi-c`, which builds the datatype by calls of MPI. It begins at the first byte that is
+    /// packed.
+    ///
+    /// Raises `LayoutError` for another form, for a layout whose text would be too large, and for one with index axes.
+    ///
+    /// >>> import libdtc
+    /// >>> "hvector" in libdtc.layout((3, 4), "f8")[:, 1].source("mpi-c")
+    /// True
+    #[pyo3(signature = (form, name="layout"))]
+    fn source(&self, form: &str, name: &str) -> PyResult<String> {
+        source(&self.made, form, name)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -20,6 +20,7 @@ mod layout;
 mod moves;
 mod numpy;
 mod results;
+mod source;
 mod state;
 mod stream;
 mod strided;
