@@ -28,11 +28,14 @@ class Columns:
     def __init__(self, records, names, columns):
         self.records, self.columns = records, columns
         self.packed = np.empty((CHUNK, len(names)), columns.dtype)
-        self.fields = libdtc.layout(records[:CHUNK])[names]
+        self.fields = libdtc.layout(records if len(names) == 1 else records[:CHUNK])[names]
         self.turned = libdtc.layout(columns[:, :CHUNK]).T
 
     def run(self):
-        """Reads each record once: its fields are packed together, and turned while they are in the cache."""
+        """Reads each record once: its fields are packed together, and turned while they are in the cache. One field is packed as it is."""
+        if len(self.columns) == 1:
+            self.fields.pack(self.records, self.columns)
+            return
         for start in range(0, len(self.records), CHUNK):
             chunk = slice(start, start + CHUNK)
             self.fields.pack(self.records[chunk], self.packed)

@@ -111,8 +111,8 @@ impl Element {
         if own.get_type().is(dtype.get_type()) {
             return own.eq(dtype);
         }
-        // Types of NumPy have classes of their own, which are equal to each other; those of two frameworks have their names in common.
-        Ok(own.eq(dtype).unwrap_or(false) || name(dtype) == name(own))
+        // Those of two frameworks have their names in common; others, of NumPy, may be equal to each other. Some warn when they are compared.
+        Ok(name(dtype) == name(own) || own.eq(dtype).unwrap_or(false))
     }
 
     /// Whether both are the same type.
