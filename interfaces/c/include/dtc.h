@@ -266,6 +266,12 @@
 #define DTC_ERROR_INTERNAL 10
 
 /**
+ * Entries below 0, and addresses that are 0, are skipped: neither side is touched for them. Tables in host memory are refused for them
+ * without this; those that a device alone reads are skipped in any case.
+ */
+#define DTC_TABLED_SKIP 1
+
+/**
  * The library asks CUDA, if the process uses it, where the bytes lie.
  */
 #define DTC_MEMORY_UNKNOWN 0
@@ -472,6 +478,11 @@ typedef struct dtc_memory dtc_memory;
  * A call under way. It belongs to one thread at a time.
  */
 typedef struct dtc_request dtc_request;
+
+/**
+ * A type with index tables, ready to be moved.
+ */
+typedef struct dtc_tabled_type dtc_tabled_type;
 
 /**
  * A datatype. Immutable once committed; any thread may use it. Counted: `dtc_type_retain`, `dtc_type_release`.
@@ -789,6 +800,67 @@ typedef struct dtc_matcher_entry {
      */
     int32_t handle;
 } dtc_matcher_entry;
+
+/**
+ * An index table of a call: indices of places, or addresses.
+ */
+typedef struct dtc_index_table {
+    /**
+     * The first entry, aligned to `width`.
+     */
+    const void *entries;
+    /**
+     * How many entries.
+     */
+    int64_t length;
+    /**
+     * Bytes of an entry, which is signed: 4 or 8. Addresses have 8.
+     */
+    int32_t width;
+    /**
+     * Where the entries lie: `DTC_MEMORY_...`. Those in host memory are checked before a byte moves. The library asks CUDA for
+     * `DTC_MEMORY_UNKNOWN`, if the process uses it.
+     */
+    int32_t memory;
+    /**
+     * The GPU of the entries, for `DTC_MEMORY_DEVICE`.
+     */
+    int32_t memory_device;
+    /**
+     * 0; anything else is refused, so that a later library can give it a meaning.
+     */
+    int32_t reserved;
+} dtc_index_table;
+
+/**
+ * Elements of a type with index tables, the tables of the call, and the first of the packed bytes that is moved.
+ */
+typedef struct dtc_tabled_elements {
+    /**
+     * The type.
+     */
+    const struct dtc_tabled_type *type;
+    /**
+     * The address that the type is applied to. A source is only read.
+     */
+    void *memory;
+    /**
+     * The tables, as many as the type has.
+     */
+    const struct dtc_index_table *tables;
+    /**
+     * How many.
+     */
+    int64_t table_count;
+    /**
+     * The first packed byte.
+     */
+    int64_t offset;
+    /**
+     * 0 or `DTC_TABLED_SKIP`.
+     */
+    int64_t flags;
+} dtc_tabled_elements;
 
 /**
  * Consecutive elements in memory.
@@ -1765,6 +1837,136 @@ const char *dtc_message(void);
  */
 int dtc_fail(int status,
              const char *message);
+
+/**
+ * Makes a type with index tables from a description: the short notation, or JSON.
+ *
+ * `table NUMBER PLACES MOST PITCH (type)` has a copy of the type at `entry * PITCH` for each entry of the table of that number, which are below
+ * `PLACES` and at most `MOST`. `addresses NUMBER MOST ALIGNMENT (type)` has one at each address in the table.
+ *
+ * `description`: the text, with a byte 0 at its end.
+ * `type`: receives the type, to be released by `dtc_tabled_release`.
+ *
+ * `DTC_ERROR_HANDLE`: not an engine.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null.
+ * `DTC_ERROR_TYPE`: the description is wrong; the message says where.
+ *
+ * # Safety
+ *
+ * `engine` is null or an engine, `description` is null or a string, and `type` is null or writable.
+ */
+int dtc_tabled_create(const struct dtc_engine *engine,
+                      const char *description,
+                      struct dtc_tabled_type **type);
+
+/**
+ * Releases a type. Calls that were enqueued go on.
+ *
+ * `DTC_ERROR_HANDLE`: not such a type.
+ *
+ * # Safety
+ *
+ * `type` is null or a type with index tables that is not used any more.
+ */
+int dtc_tabled_release(struct dtc_tabled_type *type);
+
+/**
+ * Says how many packed bytes a call has whose tables are so long.
+ *
+ * `lengths`, `count`: entries of each table.
+ * `bytes`: receives how many.
+ *
+ * `DTC_ERROR_HANDLE`: not such a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, a length negative or above the bound of the type, or `count` not what the type has.
+ *
+ * # Safety
+ *
+ * `type` is null or a type with index tables, `lengths` leads to as many, and `bytes` is null or writable.
+ */
+int dtc_tabled_size(const struct dtc_tabled_type *type,
+                    const int64_t *lengths,
+                    int64_t count,
+                    int64_t *bytes);
+
+/**
+ * Has the kernels of whole packs and unpacks on a GPU, compiled now if no store has them, under any policy.
+ *
+ * `device`: the GPU.
+ *
+ * `DTC_ERROR_HANDLE`: not such a type.
+ * `DTC_ERROR_ARGUMENT`: `device` is negative.
+ * `DTC_ERROR_DEVICE`: CUDA is missing or failed, or a kernel cannot be compiled.
+ *
+ * # Safety
+ *
+ * `type` is null or a type with index tables.
+ */
+int dtc_tabled_prepare(const struct dtc_tabled_type *type, int32_t device);
+
+/**
+ * Packs bytes of elements whose type has index tables. On a GPU it is one launch, which a CUDA graph may capture; each replay then reads what
+ * tables on the device hold.
+ *
+ * `source`: the elements and their tables; read before the call returns.
+ * `packed`: where the first of the packed bytes goes.
+ * `bytes`: how many at most.
+ * `done`: receives how many were moved; may be null.
+ * `transfer`: where the bytes lie; null if the library shall find out.
+ *
+ * `DTC_ERROR_HANDLE`: not such a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, a number negative, a field unknown, or the tables do not fit the type: the message names table and entry.
+ * `DTC_ERROR_RANGE`: an offset lies behind the packed bytes.
+ * `DTC_ERROR_MEMORY`, `DTC_ERROR_DEVICE`: as for `dtc_pack`.
+ *
+ * # Safety
+ *
+ * Every byte that the tables lead to is readable, `packed` is writable for as many, and the two do not overlap; with
+ * `DTC_TRANSFER_ENQUEUE` until the work is done. Tables have as many entries as they say. The stream is one of the primary context of its
+ * device. `source` is null or readable and its type null or a type, `done` is null or writable, and `transfer` is null or leads to its size.
+ */
+int dtc_tabled_pack(const struct dtc_tabled_elements *source,
+                    void *packed,
+                    int64_t bytes,
+                    int64_t *done,
+                    const struct dtc_transfer *transfer);
+
+/**
+ * Unpacks bytes to elements whose type has index tables. Where a place occurs twice in the tables, one of both wins.
+ *
+ * `packed`: where the first of the packed bytes lies.
+ * `bytes`: how many at most.
+ * `destination`: the elements and their tables; read before the call returns.
+ * `done`, `transfer`: as for `dtc_tabled_pack`, whose errors are those of this function.
+ *
+ * # Safety
+ *
+ * As for `dtc_tabled_pack`, with the packed bytes readable and the elements writable.
+ */
+int dtc_tabled_unpack(const void *packed,
+                      int64_t bytes,
+                      const struct dtc_tabled_elements *destination,
+                      int64_t *done,
+                      const struct dtc_transfer *transfer);
+
+/**
+ * Copies elements to elements of another type, each with its own tables: packed bytes of the source from its offset on become packed bytes of
+ * the destination from its own on.
+ *
+ * `source`, `destination`: the elements and their tables; read before the call returns.
+ * `bytes`: how many at most; both sides have as many.
+ * `done`, `transfer`: as for `dtc_tabled_pack`; the packed side of `transfer` says where the destination lies.
+ *
+ * Errors are those of `dtc_tabled_pack`, and `DTC_ERROR_RANGE` if the sides have different numbers of bytes.
+ *
+ * # Safety
+ *
+ * As for `dtc_tabled_pack`, with the elements of the destination writable.
+ */
+int dtc_tabled_copy(const struct dtc_tabled_elements *source,
+                    const struct dtc_tabled_elements *destination,
+                    int64_t bytes,
+                    int64_t *done,
+                    const struct dtc_transfer *transfer);
 
 /**
  * Packs a range of bytes of `count` elements: packed bytes `offset` to `offset + max`, or less at their end. Any range may

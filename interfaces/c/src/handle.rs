@@ -10,6 +10,7 @@ pub(crate) struct Tag(u64);
 
 impl Tag {
     pub(crate) const ENGINE: Tag = Tag(0x6474_635f_656e_6769);
+    pub(crate) const TABLED: Tag = Tag(0x6474_635f_7461_626c);
     pub(crate) const TYPE: Tag = Tag(0x6474_635f_7479_7065);
     pub(crate) const REQUEST: Tag = Tag(0x6474_635f_7265_7175);
     pub(crate) const MATCHER: Tag = Tag(0x6474_635f_6d61_7463);

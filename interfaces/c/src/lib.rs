@@ -26,6 +26,7 @@ mod matcher;
 mod memory;
 mod request;
 mod status;
+mod tabled;
 mod transfer;
 mod types;
 
@@ -42,5 +43,6 @@ pub use iov::*;
 pub use matcher::*;
 pub use request::*;
 pub use status::*;
+pub use tabled::*;
 pub use transfer::*;
 pub use types::*;

@@ -82,23 +82,13 @@ impl dtc_transfer {
         if self.reserved != 0 {
             return Err(Failure::argument("dtc_transfer.reserved", 0, self.reserved));
         }
-        let known = |field: &str, kind: i32, device: i32| {
-            let place = |suffix: &str| format!("dtc_transfer.{field}{suffix}");
-            Ok(match kind {
-                DTC_MEMORY_UNKNOWN => None,
-                DTC_MEMORY_HOST => Some(MemoryKind::Pageable),
-                DTC_MEMORY_PINNED => Some(MemoryKind::Pinned),
-                DTC_MEMORY_MANAGED => Some(MemoryKind::Managed),
-                DTC_MEMORY_DEVICE => Some(MemoryKind::Device(ordinal(&place("_device"), device)?)),
-                unknown => return Err(Failure::argument(&place(""), "one of DTC_MEMORY_", unknown)),
-            })
-        };
+        let known = |field: &'static str, kind: i32, device: i32| kind_of_memory(("dtc_transfer", field), kind, device);
         Ok([known("memory", self.memory, self.memory_device)?, known("packed", self.packed, self.packed_device)?])
     }
 
     /// What of a GPU the call may occupy.
     #[inline(always)]
-    fn multiprocessors(&self) -> Outcome<Multiprocessors> {
+    pub(crate) fn multiprocessors(&self) -> Outcome<Multiprocessors> {
         match self.multiprocessors {
             0 => Ok(Multiprocessors::All),
             -1 => Ok(Multiprocessors::None),
@@ -130,6 +120,25 @@ impl dtc_transfer {
             }
         }
     }
+}
+
+/// The kind of memory that a caller names in a field of a struct, or none if the library shall find out.
+#[inline(always)]
+pub(crate) fn kind_of_memory(
+    (of, field): (&'static str, &'static str),
+    kind: i32,
+    device: i32,
+) -> Outcome<Option<MemoryKind>> {
+    // Only an error needs the name.
+    let place = |suffix: &str| format!("{of}.{field}{suffix}");
+    Ok(match kind {
+        DTC_MEMORY_UNKNOWN => None,
+        DTC_MEMORY_HOST => Some(MemoryKind::Pageable),
+        DTC_MEMORY_PINNED => Some(MemoryKind::Pinned),
+        DTC_MEMORY_MANAGED => Some(MemoryKind::Managed),
+        DTC_MEMORY_DEVICE => Some(MemoryKind::Device(ordinal(&place("_device"), device)?)),
+        unknown => return Err(Failure::argument(&place(""), "one of DTC_MEMORY_", unknown)),
+    })
 }
 
 /// Whether a transfer says that both sides lie in host memory and nothing else, or leaves everything open and the process does not use

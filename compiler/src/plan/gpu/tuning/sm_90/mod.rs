@@ -191,7 +191,7 @@ pub(crate) static SM_90: Tuning = Tuning {
     prefetch: PrefetchTuning { runs: 33..256, one_in: 5 },
     // Measured in `bench/results/2026-11-25-gpu-generic.md`.
     generic: GenericTuning { min_run: 128, min_run_of_8: 1024 },
-    // Not measured: the shapes of listed runs. Both read an entry before they know where a word lies.
+    // Words of 16 and 4 bytes: measured in `bench/results/2026-11-27-gpu-tables.md`. The others have the shape of words of 4 bytes, not measured.
     tabled: TabledTuning {
         shapes: [
             LaunchShape { threads: 128, unroll: 4 },
