@@ -301,7 +301,7 @@ impl fmt::Display for NestMethod {
                 write!(f, "shuffled, {rows} of {vectors} vectors at a time")
             }
             NestMethod::EveryOtherWord => f.write_str("every other word, shuffled"),
-            NestMethod::Reversed | NestMethod::ReversedFours => f.write_str("turned round in registers"),
+            NestMethod::Reversed => f.write_str("turned round in registers"),
             NestMethod::Overhanging => f.write_str("as whole vectors"),
             NestMethod::Transposed => f.write_str("transposed in registers"),
             NestMethod::Pairs => f.write_str("in pairs"),

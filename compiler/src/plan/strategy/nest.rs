@@ -42,8 +42,6 @@ pub enum NestMethod {
     Overhanging,
     /// Rows in reverse order without gaps, turned round in registers.
     Reversed,
-    /// Planes of four reversed words, two planes to a vector. For nests that are known as a whole.
-    ReversedFours,
     /// Planes that are neighbours in memory, in rectangles that are transposed in registers.
     Transposed,
     /// Two rows to a store. Packs only.
@@ -304,14 +302,10 @@ fn is_transposed(level: Level, direction: Direction, nest: &Nest) -> bool {
 /// The microkernel specialised for this nest's counts and strides, or `None` if that for any nest of such rows is as fast.
 #[must_use]
 pub fn whole_nest(level: Level, direction: Direction, nest: &Nest) -> Option<NestMethod> {
-    let Nest { bytes, rows, stride, planes, plane_stride } = *nest;
+    let Nest { bytes, rows, stride, planes, .. } = *nest;
     let (pack, step) = (direction == Direction::Pack, stride.unsigned_abs());
     if level < Level::Avx512 || !matches!(bytes, 8 | 16) || is_transposed(level, direction, nest) {
         return None;
-    }
-    // Eight planes of any stride are computed with at a time.
-    if bytes == 8 && stride == -8 && rows == 4 && plane_stride.unsigned_abs() < 1 << 59 {
-        return Some(NestMethod::ReversedFours);
     }
     if step <= shuffle::FARTHEST {
         return None;

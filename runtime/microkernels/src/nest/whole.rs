@@ -34,7 +34,7 @@ pub fn select_nest<const PACK: bool>(level: Level, nest: &Nest) -> Option<NestFn
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
-    use super::super::{few, pairs, reversed, rows, words};
+    use super::super::{few, pairs, rows, words};
     use super::{Level, Nest, NestFn};
     use crate::block::Exact;
     use crate::direction::direction;
@@ -43,7 +43,6 @@ mod x86_64 {
     /// The microkernel of the method that the strategy chooses.
     pub(super) fn select<const PACK: bool>(level: Level, nest: &Nest) -> Option<NestFn> {
         Some(match whole_nest(level, direction::<PACK>(), nest)? {
-            NestMethod::ReversedFours => fours::<PACK>,
             NestMethod::SixtyFours => sixty_fours::<PACK>,
             NestMethod::Sixteens => sixteens::<PACK>,
             NestMethod::Pairs if nest.bytes == 8 => pairs_of_8,
@@ -79,10 +78,6 @@ mod x86_64 {
     }
 
     microkernels! {
-        /// Planes of four reversed words.
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
-        fn fours<const PACK: bool>(memory, packed, nest, 8) reversed::fours::<PACK>(memory, packed, nest);
-
         /// Planes of a multiple of sixteen words, in the SSE encoding: see [`pairs`].
         fn sixteens<const PACK: bool>(memory, packed, nest, 8) words::sixteens::<PACK>(memory, packed, nest);
 
