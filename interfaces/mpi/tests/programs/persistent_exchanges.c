@@ -90,13 +90,14 @@ struct side {
     struct buffer buffer;
 };
 
+/* Those that are alike have elements each: dtc leaves a direction without elements to the MPI, and its datatypes with it. */
 static struct side side(const struct group *group, int receives, int round, int alike, enum where where)
 {
     struct side made = {.length = group->length};
     for (int at = 0; at < group->length; at++) {
         int from = receives ? group->others[at] : rank, to = receives ? rank : group->others[at];
         made.datatypes[at] = datatype_of(alike ? 0 : from * 3 + to + round, receives, &made.counts[at]);
-        if ((from + to + round) % 7 == 3) made.counts[at] = 0;
+        if (!alike && (from + to + round) % 7 == 3) made.counts[at] = 0;
         made.addresses[at] = made.places[at] = at * ROOM;
     }
     made.buffer = buffer(MPI_BYTE, PAIRS * ROOM, 7, has_device ? where : ON_HOST);
@@ -141,10 +142,13 @@ static void exchange(const struct group *group, const struct side *out, const st
 static void compare(const struct group *group, enum way way, int ignore, int round)
 {
     enum { RECEIVE, COLLECTIVE, SEND, REQUESTS };
-    int ours = has_device || round % 4 < 2 || rank % 2 == round % 2, early = round % 2 && (ours || !LOSES_FREED_DATATYPES);
+    int ours = has_device || round % 4 < 2 || rank % 2 == round % 2;
     int alike = round % 2 && LOSES_FREED_DATATYPES, left = (rank + ranks - 1) % ranks;
     enum where from = round % 3 ? ON_DEVICE : (enum where)((round + rank) % 3);
     enum where into = round % 3 ? ON_DEVICE : (enum where)((2 * round + rank + 1) % 3);
+    /* Open MPI uses datatypes that were freed before the start (by its own calls alone it ends by a signal), so that it must have been given none:
+       with a GPU, dtc may leave it what lies on the host. */
+    int staged = ours && (!has_device || (from != ON_HOST && into != ON_HOST)), early = round % 2 && (staged || !LOSES_FREED_DATATYPES);
     struct side out = side(group, 0, round, alike, from), sent = side(group, 0, round, alike, ON_HOST);
     struct side in = side(group, 1, round, alike, into), expected = side(group, 1, round, alike, ON_HOST);
     MPI_Datatype rows = vector(3000, 1, 2);
