@@ -395,6 +395,7 @@ fn an_mpi_is_calibrated() {
 #!/bin/sh
 [ "$DTC_MPI" = all ] || exit 1
 case $LD_PRELOAD in *libdtc_mpi.so*) ;; *) exit 1;; esac
+[ -z "$DTC_MPI_REPORT" ] || { echo "libdtc_mpi: $SAYS" >&2; exit; }
 echo "mpi: An MPI   1.0"
 echo once >>runs.txt
 echo "pack regular 1/2 8 $1 $((6000 / $(wc -l <runs.txt))) 1000"
@@ -404,11 +405,13 @@ END
         chmod +x "$4""#;
     std::fs::write(&compiler, script).unwrap();
     std::fs::set_permissions(&compiler, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let run = |fails: &str, more: &[&str]| {
+    let run_where = |says: &str, fails: &str, more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
         command.args(["calibrate", "--interposer"]).arg(&library).arg("--mpicc").arg(&compiler).arg("-o").arg(&table);
-        Run::of(command.args(more).args(["--mpi", "env"]).env("FAILS", fails).current_dir(folder.path()))
+        command.args(more).args(["--mpi", "env"]).env("FAILS", fails).env("SAYS", says);
+        Run::of(command.current_dir(folder.path()))
     };
+    let run = |fails: &str, more: &[&str]| run_where("ABI: mpich", fails, more);
     let text = run("", &["--largest", "4096", "--runs", "3"]).fine();
     assert!(text.starts_with("An MPI 1.0: bytes of the contiguous pieces with which dtc does a call"), "{text}");
     assert!(text.contains("| pack | regular | 1/2 | - | - | 8 | - |"), "{text}");
@@ -418,7 +421,14 @@ END
     assert!(written.contains("message   listed   1/8       64      -     -  0.90"), "{written}");
     // What fails leaves the table as it was.
     run("yes", &[]).fails(3, &["env: expected a measurement, found expected 2 processes"]);
+    // So does a library that does nothing, for whatever reason.
+    run_where("leaves all calls to the MPI: other bytes", "", &[])
+        .fails(3, &["a library that does calls, found one that leaves all calls to the MPI: other bytes"]);
     assert_eq!(std::fs::read_to_string(&table).unwrap(), written);
+    let passed = "mpich: rank 0, datatype vector 8 1 2 int: 9 MPI_Send passed on (other)";
+    let text = run_where(passed, "", &["--largest", "4096"]).fine();
+    assert!(text.contains(&format!("whose gains say nothing:\n\n    {passed}\n")), "{text}");
+    assert!(!run("", &["--largest", "4096"]).fine().contains("say nothing"));
     assert_eq!(run("", &["--largest", "255"]).status, 2);
     std::fs::write(&compiler, "#!/bin/sh\necho no mpi.h >&2; exit 1").unwrap();
     run("", &[]).fails(3, &["mpicc: expected a program that compiles, found no mpi.h"]);

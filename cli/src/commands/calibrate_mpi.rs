@@ -4,6 +4,7 @@ use crate::interposer;
 use dtc_measure::failure::{Failure, reason};
 use dtc_measure::machine::processor;
 use dtc_measure::output::{self, Scratch};
+use dtc_mpi_table::said::{LEAVES_ALL, PASSED_ON};
 use dtc_mpi_table::{Arrangement, Cell, Density, PIECES, SIZES, Table, Use, page};
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, IsTerminal, Write};
@@ -35,12 +36,16 @@ pub fn run(request: &Request<'_>, out: &mut dyn Write) -> Result<(), Failure> {
     let folder = Scratch::temporary("calibrate")
         .map_err(|error| Failure::data("the folder for temporary files", "room for a program", reason(&error)))?;
     let program = compile(request, folder.path())?;
-    let mut command: Vec<OsString> = request.launcher.to_vec();
-    command.push(program.into_os_string());
-    command.push(request.largest.to_string().into());
+    let job = |largest: u64| {
+        let mut command: Vec<OsString> = request.launcher.to_vec();
+        command.push(program.clone().into_os_string());
+        command.push(largest.to_string().into());
+        interposer::preloaded(&command, &library)
+    };
+    let left = left_to_mpi(job(SIZES[0] as u64))?;
     let mut measured = Measured::new();
     for _ in 0..request.runs {
-        measure(interposer::preloaded(&command, &library), &mut measured)?;
+        measure(job(request.largest), &mut measured)?;
     }
     let nothing = || Failure::data("the program", "lines of what it measured", "none");
     let table = measured.table().ok_or_else(nothing)?;
@@ -51,6 +56,13 @@ pub fn run(request: &Request<'_>, out: &mut dyn Write) -> Result<(), Failure> {
         table.mpi
     )?;
     writeln!(out, "{}", page(&table))?;
+    if !left.is_empty() {
+        writeln!(out, "libdtc_mpi left these calls to the MPI, whose gains say nothing:\n")?;
+        for line in left {
+            writeln!(out, "    {line}")?;
+        }
+        writeln!(out)?;
+    }
     let written = std::path::absolute(request.table).unwrap_or_else(|_| request.table.to_owned());
     writeln!(out, "written to {}; DTC_MPI_TABLE, set to this path, has libdtc_mpi use it", written.display())?;
     Ok(())
@@ -80,6 +92,26 @@ fn compile(request: &Request<'_>, folder: &Path) -> Result<PathBuf, Failure> {
     }
     let said = String::from_utf8_lossy(&compiled.stderr).trim().to_owned();
     Err(Failure::data(compiler.display(), "a program that compiles", said))
+}
+
+/// The datatypes of the program whose calls libdtc_mpi leaves to the MPI although it is asked to do all, as its report says: they would measure as
+/// calls that gain nothing. A job with the smallest calls alone tells; one that fails does so again where it is measured.
+///
+/// # Errors
+///
+/// The library leaves all calls to the MPI: its test of the MPI found other bytes, or the MPI lacks a call.
+fn left_to_mpi(mut command: Command) -> Result<Vec<String>, Failure> {
+    command.env("DTC_MPI", "all");
+    let (said, _) = interposer::reported(&mut command, &mut std::io::sink(), std::io::sink())?;
+    if let Some(all) = said.iter().find(|line| line.starts_with(LEAVES_ALL)) {
+        let found = format!("one that {all}");
+        return Err(Failure::data(interposer::name(&command), "a library that does calls", found));
+    }
+    let mut left: Vec<String> =
+        said.into_iter().filter(|line| line.contains(", datatype ") && line.contains(PASSED_ON)).collect();
+    left.sort();
+    left.dedup();
+    Ok(left)
 }
 
 /// Runs the program and reads what it measures.

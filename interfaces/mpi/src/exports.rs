@@ -19,6 +19,7 @@ use crate::wrappers::wrappers;
 use crate::{
     about, find, plan, print, reasons, redirect, report_calls, report_types, self_test, settings, start, substitutes,
 };
+use dtc_mpi_table::said::LEAVES_ALL;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, Ordering};
@@ -77,7 +78,7 @@ fn bind<A: Abi>(functions: &mut Table) -> bool {
         Ok(())
     });
     if let Err(missing) = found {
-        say("leaves all calls to the MPI", &format!("the MPI lacks {missing}"));
+        say(LEAVES_ALL, &format!("the MPI lacks {missing}"));
         return false;
     }
     substitutes::substitute::<A>(functions);
@@ -106,7 +107,7 @@ fn detect() -> Bound {
     if ["MPICH", "MVAPICH", "Intel(R) MPI"].iter().any(|name| version.contains(name)) {
         return Bound::Mpich;
     }
-    say("leaves all calls to the MPI", "the ABI of the MPI is unknown");
+    say(LEAVES_ALL, "the ABI of the MPI is unknown");
     Bound::None
 }
 

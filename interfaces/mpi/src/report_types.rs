@@ -7,6 +7,7 @@ use crate::print;
 use crate::report_calls::Reason;
 use crate::start::is_ready;
 use dtc_host::lock::{Lock, Locked};
+use dtc_mpi_table::said::PASSED_ON;
 use once_cell::race::OnceBox;
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,7 +38,7 @@ impl TypeCounts {
             let name = NAMES.get(call).map_or("", |name| name.to_str().unwrap_or(""));
             match reason {
                 None => format!("{count} {name} with dtc"),
-                Some(reason) => format!("{count} {name} passed on ({})", reason.description()),
+                Some(reason) => format!("{count} {name} {PASSED_ON} ({})", reason.description()),
             }
         };
         self.calls.iter().map(one).collect::<Vec<_>>().join(", ")

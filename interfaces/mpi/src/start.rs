@@ -3,6 +3,7 @@
 use crate::abi::{Abi, MPI_SUCCESS};
 use crate::pmpi::pmpi;
 use crate::report::say;
+use dtc_mpi_table::said::LEAVES_ALL;
 use once_cell::race::OnceBox;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -62,7 +63,7 @@ fn start<A: Abi>() -> bool {
     }
     let works = BEGIN.get().is_some_and(|begin| begin());
     if !works {
-        say("leaves all calls to the MPI", "the MPI packs or receives other bytes than dtc");
+        say(LEAVES_ALL, "the MPI packs or receives other bytes than dtc");
     }
     STATE.store(if works { READY } else { PASS_THROUGH }, Ordering::Release);
     works

@@ -17,6 +17,7 @@
 
 mod measured;
 mod page;
+pub mod said;
 mod shipped;
 mod sizes;
 pub mod text;
