@@ -107,8 +107,7 @@ fn left_to_mpi(mut command: Command) -> Result<Vec<String>, Failure> {
         let found = format!("one that {all}");
         return Err(Failure::data(interposer::name(&command), "a library that does calls", found));
     }
-    let mut left: Vec<String> =
-        said.into_iter().filter(|line| line.contains(", datatype ") && line.contains(PASSED_ON)).collect();
+    let mut left: Vec<String> = said.into_iter().filter(|line| line.contains(PASSED_ON)).collect();
     left.sort();
     left.dedup();
     Ok(left)

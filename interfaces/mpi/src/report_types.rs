@@ -38,7 +38,7 @@ impl TypeCounts {
             let name = NAMES.get(call).map_or("", |name| name.to_str().unwrap_or(""));
             match reason {
                 None => format!("{count} {name} with dtc"),
-                Some(reason) => format!("{count} {name} {PASSED_ON} ({})", reason.description()),
+                Some(reason) => format!("{count} {name} {PASSED_ON}{})", reason.description()),
             }
         };
         self.calls.iter().map(one).collect::<Vec<_>>().join(", ")

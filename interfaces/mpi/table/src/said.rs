@@ -3,5 +3,5 @@
 /// Of a library that does nothing; why follows.
 pub const LEAVES_ALL: &str = "leaves all calls to the MPI";
 
-/// Of calls with a datatype that it did not do; why follows in parentheses.
-pub const PASSED_ON: &str = "passed on";
+/// Of calls with a datatype that it did not do; why follows, and the parenthesis ends.
+pub const PASSED_ON: &str = "passed on (";
