@@ -2,8 +2,7 @@
 
 use super::{Constructor, Datatype, Nodes};
 use crate::layout::Kind;
-use crate::layout::field::{Powers, Residue};
-use once_cell::race::OnceBox;
+use crate::layout::field::{ConstantPowers, Powers, Residue};
 
 /// The signature of a type: how many basic elements, and a hash of their kinds in order.
 ///
@@ -29,11 +28,9 @@ pub struct Signature {
     hash: Residue,
 }
 
-/// Powers of the base of the hash.
-fn base() -> &'static Powers {
-    static BASE: OnceBox<Powers> = OnceBox::new();
-    BASE.get_or_init(|| Box::new(Powers::new(Residue::new(0x2545_f491_4f6c_dd1d_9e6c_63d0_876a_9a47))))
-}
+/// Powers of the base of the hash. Made by the compiler, as the tables of the published point are.
+static POWERS: ConstantPowers = ConstantPowers::new(Residue::new(0x2545_f491_4f6c_dd1d_9e6c_63d0_876a_9a47));
+static BASE: Powers = Powers::constant(&POWERS);
 
 impl Datatype {
     /// The sequence of basic elements. Takes time linear in the nodes.
@@ -112,7 +109,7 @@ impl Signature {
         }
         Signature {
             elements: self.elements.saturating_add(next.elements),
-            hash: self.hash + base().of(self.elements) * next.hash,
+            hash: self.hash + BASE.of(self.elements) * next.hash,
         }
     }
 
@@ -123,7 +120,7 @@ impl Signature {
         }
         Signature {
             elements: self.elements.saturating_mul(copies),
-            hash: self.hash * base().of(self.elements).geometric_sum(copies),
+            hash: self.hash * BASE.of(self.elements).geometric_sum(copies),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Arithmetic modulo the Mersenne prime 2^127 - 1, in which fingerprints are computed.
 
 use std::hash::{Hash, Hasher};
-use std::ops::{Add, Mul};
+use std::ops::{Add, Deref, Mul};
 
 const MODULUS: u128 = (1 << 127) - 1;
 
@@ -56,7 +56,7 @@ impl Residue {
     }
 
     #[inline]
-    const fn times(self, other: Residue) -> Residue {
+    pub(crate) const fn times(self, other: Residue) -> Residue {
         // The product is high * 2^128 + low with high below 2^126, and 2^127 is congruent to 1.
         let (high, low) = self.product(other);
         Residue::fold((low & MODULUS) + (high << 1 | low >> 127))
@@ -85,26 +85,26 @@ impl Residue {
     }
 
     #[inline]
-    const fn plus(self, other: Residue) -> Residue {
+    pub(crate) const fn plus(self, other: Residue) -> Residue {
         Residue::fold(self.0 + other.0)
     }
 
     /// The power of a residue, by squaring.
-    pub(crate) fn power(self, mut exponent: u128) -> Residue {
+    pub(crate) const fn power(self, mut exponent: u128) -> Residue {
         let mut base = self;
         let mut result = Residue::ONE;
         while exponent > 0 {
             if exponent & 1 == 1 {
-                result = result * base;
+                result = result.times(base);
             }
-            base = base * base;
+            base = base.times(base);
             exponent >>= 1;
         }
         result
     }
 
     /// The multiplicative inverse; zero for zero.
-    pub(crate) fn inverse(self) -> Residue {
+    pub(crate) const fn inverse(self) -> Residue {
         // The inverse is the power p - 2 (Fermat).
         self.power(MODULUS - 2)
     }
@@ -195,11 +195,50 @@ const DIGITS: usize = (u64::BITS - LOWEST_DIGIT).div_ceil(DIGIT) as usize;
 /// Trailing bits of an exponent that are zero for most displacements.
 const EVEN: u32 = 3;
 
+/// A table: of a base that is known when the crate is compiled, or on the heap.
+pub(crate) enum Held<T: 'static> {
+    Constant(&'static T),
+    Heap(Box<T>),
+}
+
+impl<T> Deref for Held<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        match self {
+            Held::Constant(table) => table,
+            Held::Heap(table) => table,
+        }
+    }
+}
+
+/// Powers of a base by the lowest digit of their exponent. Entries of multiples of 8 come first, so that displacements of large elements touch few
+/// cache lines.
+type Lowest = [Residue; 1 << LOWEST_DIGIT];
+
+/// Powers of a base by each of the other digits.
+type Others = [[Residue; 1 << DIGIT]; DIGITS];
+
+/// The tables of a base that is known when the crate is compiled. In memory that processes share, and read as far as they are used.
+pub(crate) struct ConstantPowers {
+    lowest: Lowest,
+    digits: Others,
+}
+
+impl ConstantPowers {
+    /// Tables for a base other than 0.
+    pub(crate) const fn new(base: Residue) -> ConstantPowers {
+        let (mut lowest, mut digits) = ([Residue::ONE; 1 << LOWEST_DIGIT], [[Residue::ONE; 1 << DIGIT]; DIGITS]);
+        Powers::fill(&mut lowest, &mut digits, base);
+        ConstantPowers { lowest, digits }
+    }
+}
+
 /// Powers of one base with unsigned exponents of 64 bits, from tables of the digits of the exponent.
 pub(crate) struct Powers {
-    /// Entries of multiples of 8 come first, so that displacements of large elements touch few cache lines.
-    lowest: Box<[Residue; 1 << LOWEST_DIGIT]>,
-    digits: Box<[[Residue; 1 << DIGIT]; DIGITS]>,
+    lowest: Held<Lowest>,
+    digits: Held<Others>,
 }
 
 /// Powers of one base with signed exponents of 64 bits.
@@ -227,22 +266,37 @@ pub(crate) fn on_heap<T: Clone, const N: usize>(value: T) -> Box<[T; N]> {
 impl Powers {
     /// Tables for a base other than 0.
     pub(crate) fn new(base: Residue) -> Powers {
-        let mut tables = Powers { lowest: on_heap(Residue::ONE), digits: on_heap([Residue::ONE; 1 << DIGIT]) };
-        // `step` is the base raised to the place value of the next digit.
+        let (mut lowest, mut digits) = (on_heap(Residue::ONE), on_heap([Residue::ONE; 1 << DIGIT]));
+        Powers::fill(&mut lowest, &mut digits, base);
+        Powers { lowest: Held::Heap(lowest), digits: Held::Heap(digits) }
+    }
+
+    /// Those of a base that is known when the crate is compiled.
+    pub(crate) const fn constant(tables: &'static ConstantPowers) -> Powers {
+        Powers { lowest: Held::Constant(&tables.lowest), digits: Held::Constant(&tables.digits) }
+    }
+
+    const fn fill(lowest: &mut Lowest, digits: &mut Others, base: Residue) {
+        // `step` is the base raised to the place value of the next digit. Constant functions have no `for`.
         let mut step = Residue::ONE;
-        for exponent in 0..1 << LOWEST_DIGIT {
-            tables.lowest[Powers::place(exponent)] = step;
-            step = step * base;
+        let mut exponent = 0;
+        while exponent < 1 << LOWEST_DIGIT {
+            lowest[Powers::place(exponent)] = step;
+            step = step.times(base);
+            exponent += 1;
         }
-        for table in tables.digits.iter_mut() {
+        let mut digit = 0;
+        while digit < DIGITS {
             let mut power = Residue::ONE;
-            for entry in table {
-                *entry = power;
-                power = power * step;
+            let mut entry = 0;
+            while entry < 1 << DIGIT {
+                digits[digit][entry] = power;
+                power = power.times(step);
+                entry += 1;
             }
             step = power;
+            digit += 1;
         }
-        tables
     }
 
     /// Index of the lowest digit of an exponent in `lowest`.
@@ -308,6 +362,11 @@ impl SignedPowers {
     /// Tables for a base other than 0.
     pub(crate) fn new(base: Residue) -> SignedPowers {
         SignedPowers { positive: Powers::new(base), negative: Powers::new(base.inverse()) }
+    }
+
+    /// Those of a base that is known when the crate is compiled, by its powers and those of its inverse.
+    pub(crate) const fn constant(positive: &'static ConstantPowers, negative: &'static ConstantPowers) -> SignedPowers {
+        SignedPowers { positive: Powers::constant(positive), negative: Powers::constant(negative) }
     }
 
     /// The powers with non-negative exponents.

@@ -5,9 +5,8 @@
 //! sequence `A` contributes `y^|A| * F(B)`, and streams are geometric sums. So it depends only on the sequence, and
 //! costs time linear in the nodes and list entries of the layout.
 
-use super::field::{DIGIT, FieldSum, LOWEST_DIGIT, Powers, Residue, SignedPowers, on_heap};
+use super::field::{ConstantPowers, DIGIT, FieldSum, Held, LOWEST_DIGIT, Powers, Residue, SignedPowers, on_heap};
 use super::{Edge, Layout, Measure, Node, Run};
-use once_cell::race::OnceBox;
 use std::fmt;
 
 /// A point at which fingerprints are taken.
@@ -29,7 +28,7 @@ pub struct Point {
     x: SignedPowers,
     y: Powers,
     /// Values of short runs at offset 0, by their length in bytes.
-    short_runs: Box<[RunValue; SHORT_RUN]>,
+    short_runs: Held<[RunValue; SHORT_RUN]>,
     /// The inverse of `step - 1` for one byte; zero if there is none.
     by_step: Residue,
 }
@@ -53,6 +52,41 @@ struct RunValue {
     step: Residue,
 }
 
+impl RunValue {
+    const NONE: RunValue = RunValue { sum: Residue::ZERO, step: Residue::ONE };
+}
+
+/// Values of short runs, by the step of one byte.
+const fn fill_runs(runs: &mut [RunValue; SHORT_RUN], step: Residue) {
+    let mut bytes = 1;
+    while bytes < SHORT_RUN {
+        let RunValue { sum, step: steps } = runs[bytes - 1];
+        runs[bytes] = RunValue { sum: sum.plus(steps), step: steps.times(step) };
+        bytes += 1;
+    }
+}
+
+/// The coordinates of the published point: the first digits of the square roots of 2 and 3.
+const X: Residue = Residue::new(0x6a09_e667_f3bc_c908_b2fb_1366_ea95_7d3e);
+const Y: Residue = Residue::new(0x3b67_ae85_84ca_a73b_2574_2d70_78b8_3b89);
+
+/// The tables of the published point. Made by the compiler: a process needed 0.5 ms for them at its first commit.
+static X_POWERS: ConstantPowers = ConstantPowers::new(X);
+static X_INVERSE_POWERS: ConstantPowers = ConstantPowers::new(X.inverse());
+static Y_POWERS: ConstantPowers = ConstantPowers::new(Y);
+static RUNS: [RunValue; SHORT_RUN] = {
+    let mut runs = [RunValue::NONE; SHORT_RUN];
+    fill_runs(&mut runs, X.times(Y));
+    runs
+};
+
+static PUBLISHED: Point = Point {
+    x: SignedPowers::constant(&X_POWERS, &X_INVERSE_POWERS),
+    y: Powers::constant(&Y_POWERS),
+    short_runs: Held::Constant(&RUNS),
+    by_step: X.times(Y).less_one().inverse(),
+};
+
 impl Point {
     /// The point with these coordinates modulo 2^127 - 1. The coordinates 0 and 1 are replaced.
     pub fn new(x: u128, y: u128) -> Point {
@@ -62,23 +96,15 @@ impl Point {
         };
         let (x, y) = (coordinate(x, 3), coordinate(y, 5));
         let step = x * y;
-        let mut short_runs = on_heap(RunValue { sum: Residue::ZERO, step: Residue::ONE });
-        for bytes in 1..SHORT_RUN {
-            let RunValue { sum, step: steps } = short_runs[bytes - 1];
-            short_runs[bytes] = RunValue { sum: sum + steps, step: steps * step };
-        }
+        let mut short_runs = on_heap(RunValue::NONE);
+        fill_runs(&mut short_runs, step);
+        let short_runs = Held::Heap(short_runs);
         Point { x: SignedPowers::new(x), y: Powers::new(y), short_runs, by_step: step.less_one().inverse() }
     }
 
-    /// The point of printed hashes, caches and bundles: its coordinates are the first digits of the square roots of 2
-    /// and 3.
+    /// The point of printed hashes, caches and bundles.
     pub fn published() -> &'static Point {
-        // A `OnceBox` never waits for another thread, which may not exist in a forked child.
-        static PUBLISHED: OnceBox<Point> = OnceBox::new();
-        PUBLISHED.get_or_init(|| {
-            let (x, y) = (0x6a09_e667_f3bc_c908_b2fb_1366_ea95_7d3e, 0x3b67_ae85_84ca_a73b_2574_2d70_78b8_3b89);
-            Box::new(Point::new(x, y))
-        })
+        &PUBLISHED
     }
 
     #[inline]

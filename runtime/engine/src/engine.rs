@@ -214,8 +214,6 @@ impl Engine {
         if self.shared.forked() {
             return Err(Cause::System("a forked child".to_owned()).at(path));
         }
-        // Hashing types needs tables, which the first commit would wait for otherwise.
-        Point::published();
         self.shared.bundles().load(path)
     }
 
