@@ -3,7 +3,7 @@
 //! the uses been known. Karlin, Manasse, Rudolph and Sleator, Competitive snoopy caching, Algorithmica 3, 1988.)
 //!
 //! What a use costs is estimated from its bytes and from what the MPI loses on such pieces, by its table ([`limits`](crate::limits)). The pieces of vectors
-//! are known without decoding; of others, the loss is one that half of the calls exceed.
+//! and subarrays are known without decoding; of others, the loss is one that half of the calls exceed.
 
 use crate::abi::{Abi, Handle, MPI_SUCCESS};
 use crate::envelope::{Envelope, envelope_of, is_named};
@@ -52,16 +52,39 @@ fn share_of<A: Abi>(datatype: A::Handle, size: i64) -> f64 {
     size as f64 / extent.max(true_extent).max(1) as f64
 }
 
-/// Bytes of the pieces of a contiguous datatype or a vector of predefined elements; none if that is unknown.
-fn piece_of_vector<A: Abi>(datatype: A::Handle, envelope: &Envelope) -> Option<i64> {
+/// Most integers of a description that is read without decoding: a subarray of ten dimensions has 32.
+const MOST_INTEGERS: usize = 32;
+
+/// Elements in a contiguous piece of a subarray, by the integers of its description (MPI 4.1, 5.1.3): the innermost dimension that is not
+/// taken whole ends it. `i64::MAX` if all are.
+fn piece_of_subarray(integers: &[c_int], order_fortran: c_int) -> Option<i64> {
+    let dimensions = usize::try_from(*integers.first()?).ok()?;
+    let sizes = integers.get(1..=dimensions)?;
+    let parts = integers.get(dimensions + 1..=2 * dimensions)?;
+    let fortran = *integers.get(3 * dimensions + 1)? == order_fortran;
+    let mut piece = 1i64;
+    for at in 0..dimensions {
+        let at = if fortran { at } else { dimensions - 1 - at };
+        piece = piece.saturating_mul(parts[at].into());
+        if parts[at] != sizes[at] {
+            return Some(piece);
+        }
+    }
+    Some(i64::MAX)
+}
+
+/// Bytes of the pieces of a contiguous datatype, a vector or a subarray of predefined elements; none if that is unknown.
+fn piece_of<A: Abi>(datatype: A::Handle, envelope: &Envelope) -> Option<i64> {
     let constants = A::CONSTANTS;
     let contiguous = envelope.combiner == constants.combiner_contiguous;
     let vector = [constants.combiner_vector, constants.combiner_hvector].contains(&envelope.combiner);
+    let subarray = envelope.combiner == constants.combiner_subarray;
     let Envelope { integers, addresses, counts, types, .. } = *envelope;
-    if !(contiguous || vector) || counts != 0 || integers > 3 || addresses > 1 || types != 1 {
+    let fits = integers <= MOST_INTEGERS as i64 && addresses <= 1 && counts == 0 && types == 1;
+    if !(contiguous || vector || subarray) || !fits {
         return None;
     }
-    let (mut numbers, mut places, mut child) = ([0; 3], [0; 1], A::handles().datatype_null);
+    let (mut numbers, mut places, mut child) = ([0; MOST_INTEGERS], [0; 1], A::handles().datatype_null);
     let (numbers_at, places_at) = (numbers.as_mut_ptr(), places.as_mut_ptr());
     let pmpi = pmpi::<A>();
     // SAFETY: a datatype of the program, and there is room for what its envelope says.
@@ -78,14 +101,19 @@ fn piece_of_vector<A: Abi>(datatype: A::Handle, envelope: &Envelope) -> Option<i
         // SAFETY: a handle that the MPI has given this function.
         unsafe { (pmpi.type_free)(&mut child) };
     }
-    Some(size?.saturating_mul(if contiguous { i64::from(i32::MAX) } else { numbers[1].into() }))
+    let elements = match (contiguous, subarray) {
+        (true, _) => i64::MAX,
+        (_, true) => piece_of_subarray(&numbers, constants.order_fortran)?,
+        _ => numbers[1].into(),
+    };
+    Some(size?.saturating_mul(elements))
 }
 
-/// Estimates what decoding costs, in nanoseconds, and what dtc would do. The pieces of vectors of predefined elements are known; those of lists may
-/// be of any datatype.
+/// Estimates what decoding costs, in nanoseconds, and what dtc would do. The pieces of vectors and subarrays of predefined elements are known; those of
+/// lists may be of any datatype.
 fn estimate<A: Abi>(datatype: A::Handle, rent: &mut Rent) {
     let (limits, envelope) = (limits(), envelope_of::<A>(datatype));
-    rent.pieces = piece_of_vector::<A>(datatype, &envelope).map(|bytes| {
+    rent.pieces = piece_of::<A>(datatype, &envelope).map(|bytes| {
         let share = share_of::<A>(datatype, rent.size);
         Pieces { arrangement: Arrangement::Regular, bytes, share }
     });
@@ -266,4 +294,23 @@ pub fn decode_first<A: Abi>(
         return Ok(());
     }
     plan_now::<A>(datatype, communicator).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_subarrays_end_with_the_first_dimension_that_is_not_whole() {
+        const C: c_int = 56;
+        const FORTRAN: c_int = 57;
+        // Dimensions, sizes, parts, starts, order.
+        let piece = |integers: &[c_int]| piece_of_subarray(integers, FORTRAN);
+        assert_eq!(piece(&[2, 516, 516, 512, 512, 2, 2, C]), Some(512));
+        assert_eq!(piece(&[3, 9, 8, 7, 2, 3, 7, 0, 0, 0, C]), Some(21));
+        assert_eq!(piece(&[3, 9, 8, 7, 2, 3, 7, 0, 0, 0, FORTRAN]), Some(2));
+        assert_eq!(piece(&[3, 9, 8, 7, 9, 8, 6, 0, 0, 0, FORTRAN]), Some(9 * 8 * 6));
+        assert_eq!(piece(&[2, 5, 6, 5, 6, 0, 0, C]), Some(i64::MAX), "contiguous");
+        assert_eq!((piece(&[]), piece(&[2, 5, 6, 5])), (None, None));
+    }
 }

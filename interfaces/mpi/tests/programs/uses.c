@@ -1,6 +1,6 @@
 /*
  * Datatypes whose pieces are known only once they are decoded, used often: a list of vectors, and a vector of vectors that is used for a large call
- * first. 1 rank.
+ * first. And a subarray, whose pieces are known without. 1 rank.
  */
 #include "programs.h"
 
@@ -43,16 +43,28 @@ static MPI_Datatype vector_of_vectors(void)
     return resized;
 }
 
+/* 64 rows of 512 doubles, each in 516. */
+static MPI_Datatype long_rows(void)
+{
+    int sizes[] = {68, 516}, parts[] = {64, 512}, starts[] = {2, 2};
+    MPI_Datatype made;
+    MPI_Type_create_subarray(2, sizes, parts, starts, MPI_ORDER_C, MPI_DOUBLE, &made);
+    MPI_Type_commit(&made);
+    return made;
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
-    MPI_Datatype list = list_of_vectors(), vector = vector_of_vectors();
+    MPI_Datatype list = list_of_vectors(), vector = vector_of_vectors(), rows = long_rows();
     pack(1, list, USES);
     /* 4 MiB, which the table of the test does not have, and then 64 KiB, which it has. */
     pack(8192, vector, 1);
     pack(128, vector, USES);
+    pack(1, rows, USES);
     MPI_Type_free(&list);
     MPI_Type_free(&vector);
+    MPI_Type_free(&rows);
     puts("uses: done");
     MPI_Finalize();
     return 0;
