@@ -49,6 +49,8 @@ pub struct Rent {
     pub served: [Sizes; Use::ALL.len()],
     /// The pieces, as far as they are known so.
     pub pieces: Option<Pieces>,
+    /// What the last use lost, by the table, in picoseconds for each byte: programs repeat their calls. With the use and the bytes of the call.
+    pub lost: (Use, i64, i64),
     /// Calls that were left to the MPI by what is known here.
     left: u32,
 }
@@ -58,8 +60,18 @@ impl Rent {
     const LEFT: u32 = 256;
 
     /// Of a datatype that was not used.
-    const NONE: Rent =
-        Rent { size: 0, bytes: 0, price: 0, served: [Sizes::ALL; Use::ALL.len()], pieces: None, left: 0 };
+    const NONE: Rent = Rent {
+        size: 0,
+        bytes: 0,
+        price: 0,
+        served: [Sizes::ALL; Use::ALL.len()],
+        pieces: None,
+        lost: Rent::UNKNOWN,
+        left: 0,
+    };
+
+    /// Of no use.
+    pub const UNKNOWN: (Use, i64, i64) = (Use::Pack, -1, 0);
 
     /// Counts a call that is left to the MPI; false if what is known here is too old for that.
     #[inline]

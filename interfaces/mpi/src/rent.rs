@@ -113,6 +113,7 @@ fn piece_of<A: Abi>(datatype: A::Handle, envelope: &Envelope) -> Option<i64> {
 /// lists may be of any datatype.
 fn estimate<A: Abi>(datatype: A::Handle, rent: &mut Rent) {
     let (limits, envelope) = (limits(), envelope_of::<A>(datatype));
+    rent.lost = Rent::UNKNOWN;
     rent.pieces = piece_of::<A>(datatype, &envelope).map(|bytes| {
         let share = share_of::<A>(datatype, rent.size);
         Pieces { arrangement: Arrangement::Regular, bytes, share }
@@ -129,7 +130,32 @@ fn estimate<A: Abi>(datatype: A::Handle, rent: &mut Rent) {
     rent.price = if may_be_contiguous::<A>(datatype, rent.size) { PRICE_OF_DENSE * price } else { price };
 }
 
-/// Whether the MPI does a call with so many elements, as far as this thread remembers the datatype. If so, that is kept for all threads.
+/// Counts a use of a datatype that is not decoded; whether its uses have cost what decoding costs, as far as that is estimated. `whole` is what the
+/// call has of bytes altogether.
+fn has_paid(rent: &mut Rent, of: Use, bytes: i64, whole: i64) -> bool {
+    rent.bytes = rent.bytes.saturating_add(bytes.min(LARGEST_MESSAGE));
+    if rent.price == 0 || rent.price == PRICELESS {
+        return false;
+    }
+    let whole = bytes.max(whole);
+    if (rent.lost.0, rent.lost.1) != (of, whole) {
+        rent.lost = (of, whole, limits().lost(of, rent.pieces.as_ref(), whole));
+    }
+    rent.bytes.saturating_mul(rent.lost.2) / 1000 >= rent.price
+}
+
+/// Whether the MPI does one more call with a datatype that is not decoded, whose use is counted then.
+fn is_use_left(rent: &mut Rent, of: Use, bytes: i64) -> bool {
+    let before = rent.bytes;
+    let due = has_paid(rent, of, bytes, 0) || (rent.price == 0 && rent.bytes >= LOOKED_AT);
+    if due || !limits().leaves_whole {
+        rent.bytes = before;
+        return false;
+    }
+    rent.leave()
+}
+
+/// Whether the MPI does a call with so many elements, as far as this thread remembers the datatype. If it always does, that is kept for all threads.
 #[inline]
 pub fn is_left(known: &mut Remembered, elements: i64, of: Use) -> bool {
     const NOTHING: [Sizes; Use::ALL.len()] = [Sizes::NONE; Use::ALL.len()];
@@ -141,11 +167,15 @@ pub fn is_left(known: &mut Remembered, elements: i64, of: Use) -> bool {
         (Knowledge::NotDecoded, _) if known.rent.size == 0 => return false,
         (Knowledge::NotDecoded, _) => (known.rent.size, &known.rent.served),
     };
-    let leaves = !elements.checked_mul(size).is_some_and(|bytes| served[of as usize].hold(bytes));
-    if leaves {
+    let bytes = elements.checked_mul(size).filter(|bytes| served[of as usize].hold(*bytes));
+    if bytes.is_none() {
         kept::keep(known.datatype(), size, served);
     }
-    leaves && (known.is != Knowledge::NotDecoded || known.rent.leave())
+    match (known.is, bytes) {
+        (Knowledge::NotDecoded, Some(bytes)) => is_use_left(&mut known.rent, of, bytes),
+        (Knowledge::NotDecoded, None) => known.rent.leave(),
+        (_, bytes) => bytes.is_none(),
+    }
 }
 
 /// The same as [`is_left`] of a datatype that this thread does not remember: one question to the MPI, where looking it up takes several.
@@ -252,18 +282,10 @@ fn plan_for_rent<A: Abi>(
             rent.renew(size_of::<A>(datatype).unwrap_or(0), *limits.any());
         }
         let Some(bytes) = elements.checked_mul(rent.size).filter(|bytes| *bytes >= least) else { return Ok(false) };
-        rent.bytes = rent.bytes.saturating_add(bytes.min(LARGEST_MESSAGE));
-        if !limits.leaves_whole {
-            return Ok(true);
-        }
-        if rent.price == 0 && rent.bytes >= LOOKED_AT {
+        if rent.price == 0 && rent.bytes.saturating_add(bytes) >= LOOKED_AT {
             estimate::<A>(datatype, rent);
         }
-        if rent.price == 0 || rent.price == PRICELESS {
-            return Ok(false);
-        }
-        let lost = limits.lost(of, rent.pieces.as_ref(), bytes.max(whole));
-        Ok(rent.bytes.saturating_mul(lost) / 1000 >= rent.price)
+        Ok(has_paid(rent, of, bytes, whole) || !limits.leaves_whole)
     });
     match looked {
         Some(Err(plan)) => Ok(plan),
