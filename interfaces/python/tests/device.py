@@ -80,6 +80,10 @@ class Interface(DeviceArray):
         return found | {"strides": self.array.strides, "stream": self.stream}
 
 
+class Buffered(Interface, bytearray):
+    """The same with a buffer, which does not have the bytes: arrays of CuPy have one that refuses."""
+
+
 class Tensor(ctypes.Structure):
     """`DLTensor`."""
 

@@ -10,7 +10,7 @@ import device
 import libdtc
 
 pytestmark = pytest.mark.skipif("EMULATOR_FOLDER" not in os.environ, reason="needs the emulated GPU")
-PROTOCOLS = [device.Interface, device.Exporter, device.Exchanged]
+PROTOCOLS = [device.Interface, device.Buffered, device.Exporter, device.Exchanged]
 
 
 def drawn(draw, shape, dtype="f4"):
