@@ -188,6 +188,11 @@ fn bounce() {
 }
 
 #[test]
+fn paged() {
+    shared("paged.c", &[]);
+}
+
+#[test]
 fn convertor() {
     shared("convertor.c", &[]);
 }
