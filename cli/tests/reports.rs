@@ -17,6 +17,30 @@ const TYPE: &str = r#"{"story": "unlike rows", "count": 3, "type": {"kind": "str
         {"kind": "vector", "count": 5, "blocklength": 1, "stride": 3, "child": {"kind": "named", "name": "MPI_SHORT"}}]}}"#;
 
 #[test]
+fn explain_tells_of_index_tables() {
+    let folder = tempdir().expect("a folder");
+    let notation = "hvector 2 1 512 (table 0 8 4 64 (contiguous 8 double))";
+    let text = dtc(folder.path(), &["explain", notation]).fine();
+    for part in [
+        "at most 4 indices below 8",
+        "512 packed bytes",
+        "0, 1024",
+        "words of 16 bytes by table",
+        "generic kernels",
+        "hash",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let object: Value = serde_json::from_str(&dtc(folder.path(), &["explain", notation, "--json"]).fine()).unwrap();
+    assert_eq!(object["most_bytes"], 512);
+    assert!(text.contains(object["hash"].as_str().unwrap()));
+    write(folder.path(), "t.dtc", notation);
+    assert_eq!(dtc(folder.path(), &["explain", "t.dtc"]).fine(), text);
+    // What knows no tables names them.
+    dtc(folder.path(), &["lower", notation]).fails(2, &["a type without index tables"]);
+}
+
+#[test]
 fn explain_tells_the_facts() {
     let folder = tempdir().expect("a folder");
     write(folder.path(), "t.json", TYPE);

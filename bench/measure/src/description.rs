@@ -3,17 +3,23 @@
 use crate::failure::{Failure, reason};
 use crate::paths::{STANDARD, shown};
 use dtc_compiler::TextError;
-use dtc_compiler::datatype::json::{self, Description};
-use dtc_compiler::datatype::{Datatype, text};
+use dtc_compiler::datatype::json::{self, Description, DescriptionError};
+use dtc_compiler::datatype::{Datatype, TabledDatatype, text};
 use std::io::{self, Read};
 use std::path::Path;
 
 /// A description and the name that reports give it.
-pub struct Named {
+pub struct Named<T = Datatype> {
     /// The file's name without its extension, or the name of a case.
     pub name: String,
     /// The type and what the file says about its use.
-    pub description: Description,
+    pub description: Description<T>,
+}
+
+/// How descriptions of a sort of types are read.
+struct Readers<T> {
+    text: fn(&str) -> Result<T, TextError>,
+    json: fn(&str) -> Result<Description<T>, DescriptionError>,
 }
 
 /// Reads JSON, or the short notation from files that end in `.dtc` or `.txt`. On standard input, which is `-`, the short
@@ -23,8 +29,21 @@ pub struct Named {
 ///
 /// [`Failure::Description`], which names the place.
 pub fn read(path: &Path) -> Result<Named, Failure> {
+    read_by(path, &Readers { text: text::parse, json: json::read })
+}
+
+/// The same for a type that may have index tables.
+///
+/// # Errors
+///
+/// As for [`read`].
+pub fn read_tabled(path: &Path) -> Result<Named<TabledDatatype>, Failure> {
+    read_by(path, &Readers { text: text::parse_tabled, json: json::read_tabled })
+}
+
+fn read_by<T>(path: &Path, readers: &Readers<T>) -> Result<Named<T>, Failure> {
     let place = shown(path);
-    if let Some(datatype) = written(path) {
+    if let Some(datatype) = written(path, readers.text) {
         let datatype = datatype.map_err(|error| Failure::Description(format!("TYPE: {error}")))?;
         let description =
             Description { datatype, story: None, source: None, count: 1, origin_bytes: 0, buffer_bytes: None };
@@ -46,11 +65,11 @@ pub fn read(path: &Path) -> Result<Named, Failure> {
             false => "",
         };
         let failed = |error| Failure::Description(format!("{place}: {error}{hint}"));
-        let datatype = text::parse(&text).map_err(failed)?;
+        let datatype = (readers.text)(&text).map_err(failed)?;
         Description { datatype, story: None, source: None, count: 1, origin_bytes: 0, buffer_bytes: None }
     } else {
-        json::read(&text).map_err(|error| {
-            let hint = match text::parse(&text) {
+        (readers.json)(&text).map_err(|error| {
+            let hint = match (readers.text)(&text) {
                 Ok(_) => "; this is the short notation, which is read from files that end in .dtc or .txt",
                 Err(_) => "",
             };
@@ -61,13 +80,13 @@ pub fn read(path: &Path) -> Result<Named, Failure> {
 }
 
 /// The type that an argument is in the short notation, where it names no file: several words, or one that is a type.
-fn written(argument: &Path) -> Option<Result<Datatype, TextError>> {
+fn written<T>(argument: &Path, parse: fn(&str) -> Result<T, TextError>) -> Option<Result<T, TextError>> {
     let notation = argument.to_str().filter(|_| argument.symlink_metadata().is_err())?;
     let is_name = ["json", "dtc", "txt", "recorded"].iter().any(|end| notation.ends_with(&format!(".{end}")));
     if is_name {
         return None;
     }
-    let parsed = text::parse(notation);
+    let parsed = parse(notation);
     let several = notation.trim().contains(|character: char| character.is_whitespace() || character == '(');
     (parsed.is_ok() || (several && !notation.contains('/'))).then_some(parsed)
 }

@@ -2,10 +2,12 @@
 
 use super::explain_preload::Preload;
 use super::explain_recorded;
+use super::explain_tabled::TabledExplanation;
 use crate::commands::emit::compiler;
 use crate::commands::{explain_bounds, explain_preload};
 use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cuda::GenericKernel;
+use dtc_compiler::datatype::json::Description;
 use dtc_compiler::layout::Overlap;
 use dtc_compiler::plan::gpu::{Call, Roofline, Variant};
 use dtc_compiler::plan::{Direction, Strategy};
@@ -417,7 +419,17 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     if Recording::is_file_name(&arguments.file) || arguments.file.is_dir() {
         return of_recording(arguments, out);
     }
-    let explanation = Explanation::of(description::read(&arguments.file)?)?;
+    let Named { name, description } = description::read_tabled(&arguments.file)?;
+    let Some(datatype) = description.datatype.without_tables() else {
+        let explanation = TabledExplanation::new(&description.datatype);
+        if arguments.json {
+            return print_json(&explanation.to_json(), out);
+        }
+        return explanation.print(lines_of_parts(arguments), out);
+    };
+    let Description { story, source, count, origin_bytes, buffer_bytes, .. } = description;
+    let description = Description { datatype, story, source, count, origin_bytes, buffer_bytes };
+    let explanation = Explanation::of(Named { name, description })?;
     if arguments.json {
         let (pipeline, rest) = (&explanation.pipeline, explanation.rest());
         return print_json(&Object { pipeline, rest }, out);
@@ -426,9 +438,14 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn print(arguments: &Arguments, explanation: &Explanation, out: &mut dyn Write) -> Result<(), Failure> {
-    let (lines, width) = if arguments.full { (usize::MAX, usize::MAX) } else { (16, 200) };
+    let (lines, width) = (lines_of_parts(arguments), if arguments.full { usize::MAX } else { 200 });
     let gpu = arguments.gpu || Device::count().is_ok_and(|devices| devices > 0);
     explanation.print(out, lines, width, gpu)
+}
+
+/// Lines of a part at most.
+fn lines_of_parts(arguments: &Arguments) -> usize {
+    if arguments.full { usize::MAX } else { 16 }
 }
 
 fn print_json(value: &impl Serialize, out: &mut dyn Write) -> Result<(), Failure> {

@@ -13,6 +13,7 @@ pub mod explain;
 mod explain_bounds;
 mod explain_preload;
 mod explain_recorded;
+mod explain_tabled;
 pub mod lower;
 pub mod pack;
 pub mod pages;

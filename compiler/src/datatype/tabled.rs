@@ -115,6 +115,18 @@ impl TabledDatatype {
         &self.tables
     }
 
+    /// The type, if it has no tables.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::TabledDatatype;
+    /// assert!("vector 3 1 2 int".parse::<TabledDatatype>()?.without_tables().is_some());
+    /// assert!("table 0 8 4 64 double".parse::<TabledDatatype>()?.without_tables().is_none());
+    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// ```
+    pub fn without_tables(&self) -> Option<Datatype> {
+        self.tables.is_empty().then(|| self.root.clone())
+    }
+
     /// Bounds for all tables that a call may have, and the size for the longest.
     pub fn facts(&self) -> &Facts {
         self.root.facts()

@@ -1,0 +1,87 @@
+//! What `dtc explain` says of types with index tables.
+
+use dtc_compiler::codegen::cuda::TabledProgram;
+use dtc_compiler::datatype::TabledDatatype;
+use dtc_compiler::plan::Plan;
+use dtc_compiler::plan::gpu::TabledVariant;
+use dtc_compiler::tabled::TabledLayout;
+use dtc_measure::failure::Failure;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// What there is to say.
+pub struct TabledExplanation<'a> {
+    datatype: &'a TabledDatatype,
+    layout: TabledLayout,
+}
+
+impl<'a> TabledExplanation<'a> {
+    /// Of a type that has tables.
+    pub fn new(datatype: &'a TabledDatatype) -> TabledExplanation<'a> {
+        TabledExplanation { datatype, layout: TabledLayout::new(datatype) }
+    }
+
+    /// The kernel for memory and packed bytes that are aligned as allocations are.
+    fn variant(&self) -> TabledVariant {
+        TabledVariant::new(self.layout.granularity(), self.layout.most_bytes(), false)
+    }
+
+    fn hash(&self) -> String {
+        self.layout.digest().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Whether generic kernels serve it until its own is compiled.
+    fn has_generic_kernel(&self) -> bool {
+        TabledProgram::new(&self.layout).is_some()
+    }
+
+    /// The object of `--json`.
+    pub fn to_json(&self) -> Value {
+        let layouts: Vec<String> = self.layout.fixed_layouts().iter().map(ToString::to_string).collect();
+        json!({
+            "type": self.datatype.to_string(),
+            "tables": self.datatype.tables().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "most_bytes": self.layout.most_bytes(),
+            "true_lb": self.layout.true_lb(),
+            "true_ub": self.layout.true_ub(),
+            "layout": self.layout.to_string(),
+            "fixed_layouts": layouts,
+            "gpu": { "kernel": self.variant().to_string(), "generic": self.has_generic_kernel() },
+            "hash": self.hash(),
+        })
+    }
+
+    /// Prints it, long parts cut to `lines`.
+    pub fn print(&self, lines: usize, out: &mut dyn Write) -> Result<(), Failure> {
+        let TabledExplanation { datatype, layout } = self;
+        writeln!(out, "type with index tables\n    {datatype}\ntables, which come with each call")?;
+        for (number, table) in datatype.tables().iter().enumerate() {
+            writeln!(out, "    {number}                   {table}")?;
+        }
+        writeln!(out, "facts")?;
+        writeln!(out, "    longest tables      {} packed bytes", layout.most_bytes())?;
+        writeln!(out, "    true lb, ub         {}, {}, whatever the tables hold", layout.true_lb(), layout.true_ub())?;
+        writeln!(out, "    words               {} bytes at most, by all strides and lengths", layout.granularity())?;
+        part("layout", &layout.to_string(), lines, out)?;
+        for (number, fixed) in layout.fixed_layouts().iter().enumerate() {
+            let plan = Plan::new(fixed).to_string();
+            part(&format!("plan of layout {number}, for each entry in host memory"), &plan, lines, out)?;
+        }
+        writeln!(out, "kernel on a GPU, one launch for any tables\n    {}", self.variant())?;
+        let generic =
+            if self.has_generic_kernel() { "generic kernels" } else { "nothing, because it has too many parts" };
+        writeln!(out, "    until it is compiled, {generic}\nhash\n    {}", self.hash())?;
+        Ok(())
+    }
+}
+
+fn part(title: &str, text: &str, lines: usize, out: &mut dyn Write) -> Result<(), Failure> {
+    writeln!(out, "{title}")?;
+    for line in text.lines().take(lines) {
+        writeln!(out, "    {line}")?;
+    }
+    match text.lines().count().saturating_sub(lines) {
+        0 => Ok(()),
+        more => Ok(writeln!(out, "    ... {more} more lines; --full prints them")?),
+    }
+}
