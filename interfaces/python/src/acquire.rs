@@ -13,8 +13,8 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-/// The elements of an object, by the first protocol that it has: DLPack's functions, buffers of objects without
-/// `__cuda_array_interface__`, `__dlpack__`, `__cuda_array_interface__`. Arrays of NumPy are read where they are.
+/// The elements of an object, by the first protocol that it has: DLPack's functions, buffers (of those that have
+/// one, `__cuda_array_interface__` before), `__dlpack__`, `__cuda_array_interface__`. Arrays of NumPy are read where they are.
 ///
 /// `argument`: what errors call it.
 #[inline]
@@ -37,10 +37,13 @@ fn by_protocol<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Arra
     }
     let py = object.py();
     let interface = || object.getattr_opt(intern!(py, "__cuda_array_interface__"));
-    // Arrays of CuPy answer for memory of a device that they have buffers, and refuse to give one.
     // SAFETY: any object may be asked.
-    if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0 && interface()?.is_none() {
-        return of_buffer(argument, object);
+    if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0 {
+        // Arrays of CuPy say that they have buffers, and refuse to give one of a device's memory.
+        return match interface()? {
+            Some(interface) => cuda_array::array(argument, object, &interface),
+            None => of_buffer(argument, object),
+        };
     }
     if object.hasattr(intern!(py, "__dlpack__"))? {
         return match dlpack::array(argument, object) {
