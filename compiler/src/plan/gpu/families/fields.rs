@@ -220,7 +220,9 @@ fn kernel(fields: &Fields, query: &Query<'_>) -> FieldsKernel {
 pub(super) fn admits(query: &Query<'_>) -> Option<FieldsKernel> {
     let fields = query.found::<Fields>()?;
     let kernel = kernel(fields, query);
-    let pays = query.call.bytes >= query.tuning().fields.min_bytes && fields.pay(kernel);
+    let tuning = &query.tuning().fields;
+    let least = if query.aligned_word() == 1 { tuning.min_bytes_odd } else { tuning.min_bytes };
+    let pays = query.call.bytes >= least && fields.pay(kernel);
     let before = |(tiles, _): (&Tiles, _)| before_tiles(query, tiles) || columns::before_tiles(query, tiles);
     (pays && tiles::serving(query).is_none_or(before)).then_some(kernel)
 }

@@ -190,6 +190,8 @@ pub(crate) struct FieldsTuning {
     pub(crate) threads: u32,
     /// Packed bytes of a call, at least.
     pub(crate) min_bytes: u64,
+    /// The same where words are single bytes.
+    pub(crate) min_bytes_odd: u64,
     /// Bytes of memory from the first to the last record of those that follow each other, at least.
     pub(crate) min_array: u64,
     /// Records of a tile by the most packed bytes of a record.

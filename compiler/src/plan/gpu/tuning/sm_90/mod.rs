@@ -94,6 +94,8 @@ pub(crate) static SM_90: Tuning = Tuning {
     fields: FieldsTuning {
         threads: 128,
         min_bytes: STAGED,
+        // Measured in `bench/results/2026-11-27-gpu-drawn.md`.
+        min_bytes_odd: 512 << 10,
         min_array: 256,
         // Measured in `bench/results/2026-11-25-gpu-generic.md`. Rows of arrays have whole sectors.
         tile_records: [(48, 256), (256, 128)],
