@@ -111,7 +111,7 @@ fn find(kernels: &[TabledKernel], key: TabledKey) -> Option<Arc<DeviceKernel>> {
 /// The background's compiling a kernel of a type. `uses` tells how many calls would have used it.
 struct CompileTabled {
     of: Weak<TabledType>,
-    state: Arc<DeviceState>,
+    state: Weak<DeviceState>,
     direction: Direction,
     variant: TabledVariant,
     uses: Arc<AtomicU32>,
@@ -123,13 +123,13 @@ impl Job for CompileTabled {
     }
 
     fn run(&self) {
-        let Some(of) = self.of.upgrade() else { return };
+        let (Some(of), Some(state)) = (self.of.upgrade(), self.state.upgrade()) else { return };
         let moved = match self.direction {
             Direction::Pack => TabledMove::Pack,
             Direction::Unpack => TabledMove::Unpack,
         };
-        if let Err(error) = of.kernel(&self.state, moved, self.variant) {
-            self.state.note(error);
+        if let Err(error) = of.kernel(&state, moved, self.variant) {
+            state.note(error);
         }
     }
 }
@@ -220,6 +220,8 @@ impl TabledType {
         let Some(program) = self.program() else {
             return self.kernel(state, moved, variant).map(TabledServing::Compiled);
         };
+        // While the background waits until nothing runs, uploads wait with it, and a kernel that runs may wait for this call.
+        let interpreter = self.interpreter(state, program)?;
         let uses = self.count(key);
         match state.policy {
             Policy::Off => {}
@@ -235,14 +237,14 @@ impl TabledType {
                 let threshold = if let Policy::Lazy(threshold) = state.policy { threshold } else { 0 };
                 let used = uses.fetch_add(1, Ordering::Relaxed);
                 if used == threshold {
-                    let job =
-                        CompileTabled { of: Arc::downgrade(self), state: state.clone(), direction, variant, uses };
+                    let (of, on) = (Arc::downgrade(self), Arc::downgrade(state));
+                    let job = CompileTabled { of, state: on, direction, variant, uses };
                     state.queue.push(job, state.background_thread);
                 }
             }
         }
         let kernel = GenericTabled::serving(direction, variant.word);
-        Ok(TabledServing::Generic(kernel, program, self.interpreter(state, program)?))
+        Ok(TabledServing::Generic(kernel, program, interpreter))
     }
 
     /// The counter of the calls that a kernel would have served.

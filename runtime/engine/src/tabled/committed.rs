@@ -133,7 +133,7 @@ impl CommittedTabled {
     }
 
     /// Has the kernels on a device that whole calls between allocations need, compiled now if they are in no store: for callers who will
-    /// capture their first call. Under every policy: no kernel made for all types serves these.
+    /// capture their first call, or copy between types. Under every policy; without it, generic kernels serve the first packs and unpacks.
     ///
     /// # Errors
     ///

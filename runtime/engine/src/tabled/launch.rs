@@ -8,7 +8,7 @@ use crate::device::{Gpu, Grid, Launch};
 use crate::engine::Engine;
 use dtc_compiler::codegen::cuda::{GenericTabled, TabledEntries};
 use dtc_compiler::plan::gpu::{Call, Granularity, TabledVariant};
-use dtc_cuda::{CudaError, DeviceBuffer, Stream, graph};
+use dtc_cuda::{CudaError, DeviceBuffer, Scope, Stream, graph};
 use smallvec::SmallVec;
 
 /// The other end.
@@ -42,14 +42,8 @@ impl TabledLaunch<'_> {
     pub(super) unsafe fn enqueue(&self, engine: &Engine, gpu: &Gpu, stream: &Stream) -> Result<(), TabledError> {
         let scope = stream.device().scope()?;
         let variant = self.variant();
-        let (packed, target_first) = match self.packed {
-            Packed::Bytes(address) => (address, 0),
-            Packed::Elements(end) => (end.address, end.first),
-        };
-        let too_large = || CudaError::GridTooLarge { bytes: self.bytes };
-        let work = variant.blocks(self.bytes).ok_or_else(too_large)?;
+        let work = variant.blocks(self.bytes).ok_or_else(|| self.too_large())?;
         let variant = if work > self.most { variant.capped() } else { variant };
-        let work = variant.blocks(self.bytes).ok_or_else(too_large)?;
         let served = self.elements.shared.serving(&gpu.state, self.moved, variant)?;
         let mut ends: SmallVec<[DeviceEnd<'_>; 2]> = SmallVec::new();
         ends.push(self.elements);
@@ -57,41 +51,69 @@ impl TabledLaunch<'_> {
             ends.push(end);
         }
         let uploaded = Uploaded::new(&ends, gpu, stream)?;
-        let tables = tables_of(&ends, engine, gpu, uploaded.as_ref().map_or(0, Uploaded::address))?;
-        let tables: SmallVec<[&[TabledEntries]; 2]> = tables.iter().map(|tables| &tables[..]).collect();
-        let call = Call { memory: self.elements.address, packed, first: self.elements.first, bytes: self.bytes };
-        match &served {
+        let launched =
+            tables_of(&ends, engine, gpu, uploaded.as_ref().map_or(0, Uploaded::address)).and_then(|tables| {
+                let tables: SmallVec<[&[TabledEntries]; 2]> = tables.iter().map(|tables| &tables[..]).collect();
+                // SAFETY: the contract of this function; the kernel serves this call, and `tables_of` found tables that the device reaches.
+                unsafe { self.launch(&scope, stream, (&served, variant), &tables) }.map_err(TabledError::from)
+            });
+        // Without a launch, the copy to the memory may still be under way.
+        let given_back = uploaded.map_or(Ok(()), |uploaded| uploaded.launched(&scope, gpu, stream));
+        launched?;
+        Ok(given_back?)
+    }
+
+    /// Launches what serves the call: a compiled kernel of a variant, or a generic one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`TabledLaunch::enqueue`]; the kernel serves these ends, and the device reaches the tables.
+    unsafe fn launch(
+        &self,
+        scope: &Scope<'_>,
+        stream: &Stream,
+        (served, variant): (&TabledServing<'_>, TabledVariant),
+        tables: &[&[TabledEntries]],
+    ) -> Result<(), CudaError> {
+        let DeviceEnd { shared, address: memory, first, .. } = self.elements;
+        let (packed, target_first) = match self.packed {
+            Packed::Bytes(address) => (address, 0),
+            Packed::Elements(end) => (end.address, end.first),
+        };
+        let call = Call { memory, packed, first, bytes: self.bytes };
+        let too_large = || self.too_large();
+        match served {
             TabledServing::Compiled(kernel) => {
-                let sides = self.elements.shared.sides(self.moved);
                 // The kernel was made of the same sides, and the lengths of the tables were checked.
-                let words = sides.parameter(variant.word, &tables, target_first, self.report);
+                let words = shared.sides(self.moved).parameter(variant.word, tables, target_first, self.report);
                 let mut words = words.ok_or_else(too_large)?;
-                graph::keep_in_graph(&scope, stream, kernel)?;
+                graph::keep_in_graph(scope, stream, kernel)?;
                 let lists = kernel.tables.as_ref().map_or(0, |lists| lists.address());
+                let work = variant.blocks(self.bytes).ok_or_else(too_large)?;
                 let grid = Grid::few(work, self.most, variant.shape.threads);
                 let launch = Launch { function: &kernel.function, call: &call, tables: lists, grid };
                 // SAFETY: the kernel was made for these types, and ends in as many words as `parameter` returns for them. It moves the bytes
                 // of `call`, follows entries that lie below the places of their tables alone, and reads tables that the device reaches.
-                unsafe { launch.enqueue(&scope, stream, words.as_mut_ptr().cast())? };
+                unsafe { launch.enqueue(scope, stream, words.as_mut_ptr().cast()) }
             }
             TabledServing::Generic(kernel, program, interpreter) => {
-                let parameter = program.parameter(&self.elements.shared.layout, tables[0], self.report);
+                let parameter = program.parameter(&shared.layout, tables[0], self.report);
                 let mut parameter = parameter.ok_or_else(too_large)?;
-                graph::keep_in_graph(&scope, stream, interpreter)?;
+                graph::keep_in_graph(scope, stream, interpreter)?;
                 let lists = interpreter.lists.as_ref().map_or(0, DeviceBuffer::address);
-                let blocks = kernel.blocks(self.bytes).ok_or_else(too_large)?;
-                let grid = Grid::few(blocks, self.most, GenericTabled::SHAPE.threads);
+                let work = kernel.blocks(self.bytes).ok_or_else(too_large)?;
+                let grid = Grid::few(work, self.most, GenericTabled::SHAPE.threads);
                 let function = interpreter.generic.tabled(kernel)?;
                 let launch = Launch { function, call: &call, tables: lists, grid };
                 // SAFETY: the kernels end in a program, and this one is of the type and the tables of the call. They move the bytes of `call`
                 // as a compiled one does.
-                unsafe { launch.enqueue(&scope, stream, parameter.as_mut_ptr().cast())? };
+                unsafe { launch.enqueue(scope, stream, parameter.as_mut_ptr().cast()) }
             }
         }
-        if let Some(uploaded) = uploaded {
-            uploaded.launched(&scope, gpu, stream)?;
-        }
-        Ok(())
+    }
+
+    fn too_large(&self) -> CudaError {
+        CudaError::GridTooLarge { bytes: self.bytes }
     }
 
     /// The kernel whose words are aligned on both ends, and in the packed bytes of both.

@@ -174,7 +174,8 @@ impl<'a> TabledTransfer<'a> {
     /// Enqueues the work on a CUDA stream, whose device moves the bytes, and returns at once. Returns how many bytes will be moved. May be
     /// captured into a graph: each replay reads the entries that tables on the device hold then.
     ///
-    /// The first call of a type on a device compiles its kernel, or finds it in the store of compiled code.
+    /// Generic kernels serve packs and unpacks until the kernel of the type is compiled, as the policy says. The first copy between two types
+    /// compiles its kernel, or finds it in the store of compiled code, under every policy.
     ///
     /// # Errors
     ///
