@@ -6,7 +6,7 @@ use super::tabled::TabledEntries;
 use super::tables::append;
 use super::template::{TemplateError, render};
 use crate::plan::Direction;
-use crate::plan::gpu::{LaunchShape, launched, word_type};
+use crate::plan::gpu::{LaunchShape, word_type};
 use crate::tabled::{TabledEdge, TabledLayout, TabledNode};
 use minijinja::context;
 use std::fmt::Write;
@@ -69,8 +69,7 @@ impl GenericTabled {
 
     /// Blocks of the work of `bytes` bytes, or `None` when no grid is that large.
     pub fn blocks(&self, bytes: u64) -> Option<u32> {
-        let LaunchShape { threads, unroll } = GenericTabled::SHAPE;
-        launched((bytes / u64::from(self.word)).div_ceil((threads * unroll).into()).max(1))
+        GenericTabled::SHAPE.blocks(self.word, bytes)
     }
 }
 
@@ -179,7 +178,7 @@ impl TabledProgram {
         (program.nodes.len() <= MOST_NODES).then_some(program)
     }
 
-    /// The last parameter of a kernel for the layout of which this is the program. `report`: as for
+    /// The last parameter of a kernel for the layout that this program was written for. `report`: as for
     /// [`TabledSides::parameter`](super::TabledSides::parameter). Nothing where tables are missing or too long.
     pub fn parameter(&self, layout: &TabledLayout, tables: &[TabledEntries], report: u64) -> Option<TabledParameter> {
         let lengths: Vec<u64> = tables.iter().map(|table| table.length).collect();

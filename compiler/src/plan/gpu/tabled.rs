@@ -1,6 +1,5 @@
 //! Kernels for types with index tables.
 
-use super::grid::launched;
 use super::shape::LaunchShape;
 use super::sizes::NARROW;
 use super::tuning::SM_90;
@@ -39,8 +38,7 @@ impl TabledVariant {
 
     /// Blocks of the work of `bytes` bytes, or `None` when no grid is that large.
     pub fn blocks(&self, bytes: u64) -> Option<u32> {
-        let LaunchShape { threads, unroll } = self.shape;
-        launched((bytes / u64::from(self.word)).div_ceil((threads * unroll).into()).max(1))
+        self.shape.blocks(self.word, bytes)
     }
 }
 
