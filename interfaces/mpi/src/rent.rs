@@ -155,7 +155,7 @@ fn is_use_left(rent: &mut Rent, of: Use, bytes: i64) -> bool {
     rent.leave()
 }
 
-/// Whether the MPI does a call with so many elements, as far as this thread remembers the datatype. If it always does, that is kept for all threads.
+/// Whether the MPI does a call with this number of elements, as far as this thread remembers the datatype. If it always does, that is kept for all threads.
 #[inline]
 pub fn is_left(known: &mut Remembered, elements: i64, of: Use) -> bool {
     const NOTHING: [Sizes; Use::ALL.len()] = [Sizes::NONE; Use::ALL.len()];

@@ -74,7 +74,7 @@ fn as_tabled(described: &Described) -> PyResult<CommittedTabled> {
     Ok(engine().commit_tabled(&tabled_datatype(described)?))
 }
 
-/// The datatype of a layout as one with index tables, of which it may have none.
+/// The datatype of a layout, with its index tables if it has any.
 pub fn tabled_datatype(described: &Described) -> PyResult<TabledDatatype> {
     let datatype = match described.tabled.is_empty() {
         true => datatype(described).map(TabledDatatype::from),

@@ -16,7 +16,7 @@ pub enum Base {
     Array(Strided),
     /// The elements, one after another, of an array of any shape.
     Records,
-    /// Bytes, at least so many: a type that was loaded.
+    /// Bytes of a type that was loaded: the least that an array has.
     Memory(Datatype),
 }
 

@@ -114,7 +114,7 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<
     let dtype = object.getattr_opt(intern!(py, "dtype"))?;
     // Arrays of JAX never change.
     let is_read_only = is_read_only || family(object)? == "jaxlib";
-    // SAFETY: the capsule, which is held, owns the tensor until it is dropped, since nobody has renamed it.
+    // SAFETY: the capsule is held, and owns the tensor until it is dropped: only a consumer that takes the tensor renames it, and none did.
     let mut array = unsafe { described(argument, object, &*tensor, dtype)? };
     array.is_read_only = is_read_only;
     array.held = Held::Object(capsule);

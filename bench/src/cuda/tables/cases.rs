@@ -152,7 +152,7 @@ impl TableCase {
         })
     }
 
-    /// Random places in runs of so many, none of them twice.
+    /// Random places, each at most once, in runs of `run` neighbours.
     pub fn entries(&self, run: u64, seed: u64) -> Vec<i32> {
         let mut runs: Vec<u64> = (0..self.places / run).collect();
         runs.sort_by_key(|&index| word(seed, index));

@@ -17,7 +17,7 @@ use dtc_runtime::{Endpoint, IndexTable};
 /// Two calls by the kernels of `dtc`.
 const TWO_CALLS: &str = "dtc, packed and unpacked";
 
-/// Measures the copy, every byte of which is checked before.
+/// Checks every byte of the copy, and measures it.
 pub fn measure(arena: &mut Arena, rounds: usize) -> Result<Vec<Figure>, Failure> {
     let Some([source, target]) = cases::permuted() else { return Ok(Vec::new()) };
     let (from, to) = (Subject::new(arena, source, 1)?, Subject::new(arena, target, 1)?);

@@ -42,7 +42,7 @@ pub fn measure(arena: &Arena, rounds: usize) -> Result<Vec<Figure>, Failure> {
     Ok(calls.iter().zip(&samples).map(figure).collect())
 }
 
-/// A small type with a table of so many blocks, and what its calls need.
+/// A type with a table of [`BLOCKS`] blocks, and the buffers of its calls.
 struct Small {
     tabled: CommittedTabled,
     listed: Committed,
