@@ -38,6 +38,19 @@ fn explain_tells_of_index_tables() {
     assert_eq!(dtc(folder.path(), &["explain", "t.dtc"]).fine(), text);
     // What knows no tables names them.
     dtc(folder.path(), &["lower", notation]).fails(2, &["a type without index tables"]);
+    dtc(folder.path(), &["emit", notation, "--as", "mpi-c"])
+        .fails(2, &["--as", "for a type with index tables, found mpi-c"]);
+    for (form, part) in [
+        ("layout", "tabled {"),
+        ("c", "size_t t_size(const struct t_tables *tables);"),
+        ("cuda-header", "struct t {"),
+        ("cuda", "dtc_tabled"),
+    ] {
+        let text = dtc(folder.path(), &["emit", "t.dtc", "--as", form]).fine();
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    dtc(folder.path(), &["emit", "t.dtc", "--as", "c", "--header", "t.h", "-o", "t.c"]).fine();
+    assert!(std::fs::read_to_string(folder.path().join("t.h")).unwrap().contains("#define T_MOST_BYTES 512"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `dtc emit`: one of the texts, or the machine code, that a datatype can become.
 
+use super::emit_tabled::{self, TabledForm};
 use crate::disassembly;
 use clap::ValueEnum;
 use dtc_build::native;
@@ -7,9 +8,10 @@ use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cranelift::{CodegenError, Compiler, CpuTarget};
 use dtc_compiler::codegen::source::{self, TooLarge};
 use dtc_compiler::codegen::{cuda, llvm, mpi_c};
+use dtc_compiler::datatype::TabledDatatype;
 use dtc_compiler::plan::gpu::GpuPlan;
 use dtc_compiler::plan::{Direction, Plan};
-use dtc_measure::description;
+use dtc_measure::description::{self, Named};
 use dtc_measure::failure::Failure;
 use dtc_measure::output;
 use dtc_measure::paths::STANDARD;
@@ -29,7 +31,7 @@ pub struct Arguments {
     /// What to print
     #[arg(long = "as", value_enum)]
     form: Form,
-    /// Which kernel [default: pack for clif and asm, both for cuda, ptx and cubin]
+    /// Which kernel [default: pack for clif and asm, and with index tables; both for cuda, ptx and cubin]
     #[arg(long, value_enum)]
     direction: Option<Way>,
     /// The machine that kernels are for: native; a processor of `dtc build` for llvm and llvm-asm; sm_90 and the like for ptx and
@@ -136,13 +138,55 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
             }
         }
     }
-    let named = description::read(&arguments.file)?;
-    let pipeline = Pipeline::new(named.description.datatype);
+    let named = description::read_tabled(&arguments.file)?;
     let direction = match arguments.direction {
         Some(Way::Pack) => Some(Direction::Pack),
         Some(Way::Unpack) => Some(Direction::Unpack),
         None => None,
     };
+    match named.description.datatype.without_tables() {
+        Some(datatype) => emit(arguments, &named.name, Pipeline::new(datatype), direction, out),
+        None => emit_with_tables(arguments, &named, direction.unwrap_or(Direction::Pack), out),
+    }
+}
+
+/// Prints a form of a type with index tables.
+fn emit_with_tables(
+    arguments: &Arguments,
+    named: &Named<TabledDatatype>,
+    direction: Direction,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let datatype = &named.description.datatype;
+    let form = match arguments.form {
+        Form::Layout => TabledForm::Layout,
+        Form::C => TabledForm::C,
+        Form::CudaHeader => TabledForm::CudaHeader,
+        Form::Cuda | Form::Ptx | Form::Cubin => TabledForm::Kernel(direction),
+        form @ (Form::Dot | Form::Clif | Form::Asm | Form::Llvm | Form::LlvmAsm | Form::MpiC) => {
+            let found = form.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+            let expected = "layout, c, cuda-header, cuda, ptx or cubin, for a type with index tables";
+            return Err(Failure::description("--as", expected, found));
+        }
+    };
+    if let Some(header) = &arguments.header {
+        output::write(header, emit_tabled::text(&named.name, datatype, TabledForm::CHeader)?.as_bytes())?;
+    }
+    let text = emit_tabled::text(&named.name, datatype, form)?;
+    match arguments.form {
+        Form::Ptx | Form::Cubin => write(arguments, &compiled(arguments, &text)?, out),
+        _ => write(arguments, (text.trim_end().to_owned() + "\n").as_bytes(), out),
+    }
+}
+
+/// Prints a form of a type without them.
+fn emit(
+    arguments: &Arguments,
+    name: &str,
+    pipeline: Pipeline,
+    direction: Option<Direction>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     match (arguments.target, arguments.form) {
         (Some(machine @ (Machine::Gpu(_) | Machine::Cpu(_))), Form::Clif | Form::Asm) => {
             return Err(Failure::description("--target", "native, for kernels on the CPU", machine));
@@ -165,18 +209,18 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         }
         Form::Asm => stays_generic(pipeline.plan()) + &assembly(pipeline.plan(), on_cpu)?,
         Form::Llvm => {
-            let name = source::identifier(&named.name);
+            let name = source::identifier(name);
             llvm::ir(processor(arguments.target), &name, pipeline.plan()).map_err(|error| unavailable(&error))?
         }
-        Form::LlvmAsm => llvm_assembly(processor(arguments.target), &source::identifier(&named.name), pipeline.plan())?,
+        Form::LlvmAsm => llvm_assembly(processor(arguments.target), &source::identifier(name), pipeline.plan())?,
         Form::MpiC => mpi_c::emit(pipeline.datatype()),
         Form::C => {
             if let Some(header) = &arguments.header {
-                output::write(header, source::c_header(&named.name, &pipeline).map_err(too_large)?.as_bytes())?;
+                output::write(header, source::c_header(name, &pipeline).map_err(too_large)?.as_bytes())?;
             }
-            source::c(&named.name, &pipeline).map_err(too_large)?
+            source::c(name, &pipeline).map_err(too_large)?
         }
-        Form::CudaHeader => source::cuda_header(&named.name, &pipeline).map_err(too_large)?,
+        Form::CudaHeader => source::cuda_header(name, &pipeline).map_err(too_large)?,
         Form::Cuda => match cuda_source(pipeline.gpu_plan(), direction)? {
             GpuText::Text(text) => text,
             GpuText::None(why) => format!("// {why}"),

@@ -26,10 +26,6 @@ impl<'a> TabledExplanation<'a> {
         TabledVariant::new(self.layout.granularity(), self.layout.most_bytes(), false)
     }
 
-    fn hash(&self) -> String {
-        self.layout.digest().iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
     /// Whether generic kernels serve it until its own is compiled.
     fn has_generic_kernel(&self) -> bool {
         TabledProgram::new(&self.layout).is_some()
@@ -47,7 +43,7 @@ impl<'a> TabledExplanation<'a> {
             "layout": self.layout.to_string(),
             "fixed_layouts": layouts,
             "gpu": { "kernel": self.variant().to_string(), "generic": self.has_generic_kernel() },
-            "hash": self.hash(),
+            "hash": self.layout.hash(),
         })
     }
 
@@ -70,7 +66,7 @@ impl<'a> TabledExplanation<'a> {
         writeln!(out, "kernel on a GPU, one launch for any tables\n    {}", self.variant())?;
         let generic =
             if self.has_generic_kernel() { "generic kernels" } else { "nothing, because it has too many parts" };
-        writeln!(out, "    until it is compiled, {generic}\nhash\n    {}", self.hash())?;
+        writeln!(out, "    until it is compiled, {generic}\nhash\n    {}", self.layout.hash())?;
         Ok(())
     }
 }

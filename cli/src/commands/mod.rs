@@ -9,6 +9,7 @@ pub mod demo;
 pub mod doctor;
 mod doctor_mpi;
 pub mod emit;
+mod emit_tabled;
 pub mod explain;
 mod explain_bounds;
 mod explain_preload;

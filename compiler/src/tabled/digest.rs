@@ -22,6 +22,18 @@ impl TabledLayout {
     pub fn digest(&self) -> [u8; 32] {
         digest(self)
     }
+
+    /// The identity in hexadecimal digits.
+    ///
+    /// ```
+    /// use dtc_compiler::tabled::TabledLayout;
+    /// let layout = TabledLayout::new(&"table 0 8 4 64 double".parse()?);
+    /// assert_eq!(layout.hash().len(), 64);
+    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// ```
+    pub fn hash(&self) -> String {
+        self.digest().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 /// The BLAKE3 hash of a normal form.

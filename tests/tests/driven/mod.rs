@@ -236,7 +236,7 @@ pub fn expect(toolchain: &Toolchain, subjects: &[Subject], functions: impl Fn(&S
     }
     let run = subjects.iter().filter(|subject| subject.fitting() > 0).count();
     println!("{} types, {run} of them run", subjects.len());
-    assert!(run > 300, "{run}");
+    assert!(run * 2 > subjects.len(), "{run}");
 }
 
 /// What compiles the closed functions of a plan, which get a name.

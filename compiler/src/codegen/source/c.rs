@@ -50,7 +50,7 @@ pub fn c(name: &str, pipeline: &Pipeline) -> Result<String, TooLarge> {
         text.line(format_args!("{};", fragment_head(&name, direction)));
     }
     text.empty_line();
-    File { name: &name, outline: &outline }.functions(&mut text);
+    File { name: &name, outline: &outline, linkage: "" }.functions(&mut text);
     Ok(text.into_string())
 }
 
@@ -87,9 +87,12 @@ pub(super) fn fragment_head(name: &str, direction: Direction) -> String {
     format!("void {name}_{direction}_fragment({parameters}, size_t offset, size_t length)")
 }
 
-struct File<'a> {
-    name: &'a str,
-    outline: &'a Outline,
+/// The functions of a type.
+pub(super) struct File<'a> {
+    pub(super) name: &'a str,
+    pub(super) outline: &'a Outline,
+    /// What the heads of the four functions begin with: nothing, or `static` and a space.
+    pub(super) linkage: &'static str,
 }
 
 /// What the functions for whole elements and for fragments call: the outermost loop or a part of it, or an element.
@@ -104,7 +107,8 @@ enum Helper {
 }
 
 impl File<'_> {
-    fn functions(&self, text: &mut Text) {
+    /// Writes the four functions and those that they call.
+    pub(super) fn functions(&self, text: &mut Text) {
         let (name, outline) = (self.name, self.outline);
         let layout = outline.layout();
         if layout.size() == 0 {
@@ -185,7 +189,7 @@ impl File<'_> {
             text.empty_line();
         }
         let layout = self.outline.layout();
-        text.function(whole_head(name, direction));
+        text.function(format_args!("{}{}", self.linkage, whole_head(name, direction)));
         self.pointers(direction, self.outline.origin(), text);
         text.empty_line();
         text.open("for (size_t element = 0; element < count; element++)");
@@ -236,7 +240,7 @@ impl File<'_> {
             0 => "memory".to_owned(),
             _ => plus(&format!("({constant}unsigned char *)memory"), origin),
         };
-        text.function(whole_head(name, direction));
+        text.function(format_args!("{}{}", self.linkage, whole_head(name, direction)));
         text.line(loops.copy(
             &memory,
             "packed",
@@ -244,7 +248,7 @@ impl File<'_> {
         ));
         text.close("}");
         text.empty_line();
-        text.function(fragment_head(name, direction));
+        text.function(format_args!("{}{}", self.linkage, fragment_head(name, direction)));
         let memory = format!("{} + offset", plus(&format!("({constant}unsigned char *)memory"), origin));
         text.line(loops.copy(&memory, "packed", "length"));
         text.close("}");
@@ -270,7 +274,7 @@ impl File<'_> {
     fn fragment(&self, loops: &Loops<'_>, text: &mut Text) {
         let (name, direction, layout) = (self.name, loops.direction, self.outline.layout());
         let (size, origin) = (layout.size(), self.outline.origin());
-        text.function(fragment_head(name, direction));
+        text.function(format_args!("{}{}", self.linkage, fragment_head(name, direction)));
         self.pointers(direction, 0, text);
         text.empty_line();
         text.open("while (length > 0)");

@@ -10,7 +10,8 @@ use super::text::{Text, constant};
 use crate::pipeline::Pipeline;
 use crate::plan::gpu::Granularity;
 
-const WORDS: Words = Words {
+/// How CUDA C++ writes lists.
+pub(super) const WORDS: Words = Words {
     array: "static __device__ const",
     narrow: ["int", "unsigned int"],
     wide: ["long long", "unsigned long long"],
@@ -149,36 +150,41 @@ fn functions(address: &Address<'_>, nest: Option<&LoopNest>, text: &mut Text) {
             "",
             indent = FUNCTIONS_INDENT + head.len()
         ));
-        text.line("unsigned char *const there = (unsigned char *)memory, *const here = (unsigned char *)packed;");
         let call = |word: &str| format!("move<{word}, {is_pack}>(there, here, offset, length);");
-        let widths = words(Granularity::of(outline.layout()).word());
-        if widths.len() > 1 {
-            text.line("/* Words are as wide as the lowest bit that is set in any of these allows. */");
-            text.line(
-                "const unsigned long long bits = (unsigned long long)there | (unsigned long long)here | offset | length;",
-            );
-        }
-        for (place, (bytes, word)) in widths.iter().enumerate() {
-            match (place, *bytes) {
-                (0, 1) => text.line(call(word)),
-                (0, _) => {
-                    text.open(format_args!("if (bits % {bytes} == 0)"));
-                    text.line(call(word));
-                }
-                (_, 1) => {
-                    text.close("} else {");
-                    text.indent();
-                    text.line(call(word));
-                    text.close("}");
-                }
-                _ => {
-                    text.close(&format!("}} else if (bits % {bytes} == 0) {{"));
-                    text.indent();
-                    text.line(call(word));
-                }
+        move_by_widest(Granularity::of(outline.layout()).word(), &call, text);
+        text.close("}");
+    }
+}
+
+/// Statements that move a fragment by the widest words that its type and its addresses allow. `call` moves it by words of a type.
+pub(super) fn move_by_widest(widest: u32, call: &dyn Fn(&str) -> String, text: &mut Text) {
+    text.line("unsigned char *const there = (unsigned char *)memory, *const here = (unsigned char *)packed;");
+    let widths = words(widest);
+    if widths.len() > 1 {
+        text.line("/* Words are as wide as the lowest bit that is set in any of these allows. */");
+        text.line(
+            "const unsigned long long bits = (unsigned long long)there | (unsigned long long)here | offset | length;",
+        );
+    }
+    for (place, (bytes, word)) in widths.iter().enumerate() {
+        match (place, *bytes) {
+            (0, 1) => text.line(call(word)),
+            (0, _) => {
+                text.open(format_args!("if (bits % {bytes} == 0)"));
+                text.line(call(word));
+            }
+            (_, 1) => {
+                text.close("} else {");
+                text.indent();
+                text.line(call(word));
+                text.close("}");
+            }
+            _ => {
+                text.close(&format!("}} else if (bits % {bytes} == 0) {{"));
+                text.indent();
+                text.line(call(word));
             }
         }
-        text.close("}");
     }
 }
 

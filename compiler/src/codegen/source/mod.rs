@@ -6,7 +6,8 @@
 //! - `names.rs` makes the name of a file an identifier, `tables.rs` prints lists as constant arrays, `remark.rs` says above each
 //!   text what it is for;
 //! - `loops.rs` writes the loops of a pack or unpack, `address.rs` the function from packed bytes to memory;
-//! - `c.rs`, `c_header.rs` and `cuda_header.rs` put them together.
+//! - `c.rs`, `c_header.rs` and `cuda_header.rs` put them together; `tabled_c.rs` and `tabled_cuda_header.rs` do so for types with index
+//!   tables, whose nodes `tabled_outline.rs` lists: a function for each, over the functions of the fixed layouts below.
 //!
 //! A node that the layout shares is one function, so text grows with the DAG and not with the paths through it.
 
@@ -19,6 +20,9 @@ mod names;
 mod nest;
 mod outline;
 mod remark;
+mod tabled_c;
+mod tabled_cuda_header;
+mod tabled_outline;
 mod tables;
 mod text;
 
@@ -27,3 +31,5 @@ pub use c_header::c_header;
 pub use cuda_header::cuda_header;
 pub use names::identifier;
 pub use outline::TooLarge;
+pub use tabled_c::{tabled_c, tabled_c_header};
+pub use tabled_cuda_header::tabled_cuda_header;

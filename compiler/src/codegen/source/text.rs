@@ -44,9 +44,14 @@ impl Text {
         self.depth += 1;
     }
 
+    /// Ends what `indent` began.
+    pub(super) fn outdent(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
     /// Ends a block.
     pub(super) fn close(&mut self, end: &str) {
-        self.depth = self.depth.saturating_sub(1);
+        self.outdent();
         self.line(end);
     }
 
