@@ -257,6 +257,23 @@ fn kernels_for_gpus_are_built_without_one() {
     assert_eq!(entries.len(), 5);
     assert_eq!(entries.values().filter(|entry| entry.starts_with(b"\x7fELF")).count(), 2);
     assert!(!folder.path().join("one/include").exists());
+
+    // Of a type with index tables: machine code and PTX for both directions.
+    write(folder.path(), "pages.dtc", "table 0 2048 512 32768 (contiguous 32768 byte)");
+    dtc(folder.path(), &["build", "pages.dtc", "-o", "three", "--target", "sm_90"]).fine();
+    let entries = Bundle::parse(bundle("three"), dtc_runtime::REVISION).expect("a bundle").to_entries();
+    assert_eq!(entries.len(), 5);
+    let manifest = fs::read_to_string(folder.path().join("three/manifest.json")).expect("a manifest");
+    assert!(manifest.contains("at most 512 indices below 2048"), "{manifest}");
+}
+
+#[test]
+fn types_with_index_tables_are_built_for_gpus_alone() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "pages.dtc", "table 0 8 4 64 double");
+    dtc(folder.path(), &["build", "pages.dtc", "-o", "out", "--target", "x86-64"])
+        .fails(2, &["--target: expected a GPU, such as sm_90, for pages, which has index tables", "found x86-64"]);
+    assert!(!folder.path().join("out").exists());
 }
 
 /// Types whose kernels are words, tiles, short and long runs, and none.

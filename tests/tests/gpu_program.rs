@@ -44,6 +44,7 @@ fn right_kernels_pass() {
         &["tabled: copies"],
         &["tabled: entries beyond"],
         &["tabled: tables of addresses"],
+        &["tabled: kernels from a bundle"],
         &["--sanitizer", "rows of 17 bytes"],
         &["--sanitizer", "tiles of 33 x 65"],
     ] {

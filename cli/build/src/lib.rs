@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use target::Target;
 pub use target::native;
+use types::{BuiltTabled, BuiltTypes};
 
 /// Compiles types ahead of time: libraries and a header to link, and a bundle that the runtime loads in place of compiling
 #[derive(clap::Args)]
@@ -44,12 +45,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let library = library::name(&arguments.output)?;
     // What cannot be written is said before anything is compiled.
     let mut folder = Folder::create(&arguments.output)?;
-    let types = types::read(&arguments.types)?;
+    let BuiltTypes { plain: types, tabled } = types::read(&arguments.types)?;
     let (cpus, gpus) = target::divide(&arguments.target);
+    if let (Some(BuiltTabled { name, .. }), []) = (tabled.first(), &*gpus) {
+        let expected =
+            format!("a GPU, such as sm_90, for {name}, which has index tables: its host memory needs no kernels");
+        let found = arguments.target.iter().map(Target::to_string).collect::<Vec<_>>().join(",");
+        return Err(Failure::description("--target", expected, found));
+    }
     let mut bundle = BundleWriter::default();
     let architectures: BTreeSet<&str> = cpus.iter().map(|cpu| cpu.architecture()).collect();
     let each = cpus.len() + usize::from(!gpus.is_empty());
-    let progress = ProgressBar::new((types.len() * each + architectures.len()) as u64);
+    let progress = ProgressBar::new((types.len() * each + tabled.len() + architectures.len()) as u64);
     // On standard error, and only where that is a terminal.
     let style = ProgressStyle::with_template("{pos}/{len} {wide_msg}");
     progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -57,6 +64,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         progress.set_message(what);
         progress.inc(1);
     };
+    for BuiltTabled { name, datatype } in &tabled {
+        begin(format!("{name} for GPUs"));
+        bundle.add_gpu_tabled(datatype, &gpus)?;
+    }
     let mut launched = Vec::new();
     for named in types.iter().filter(|_| !gpus.is_empty()) {
         begin(format!("{} for GPUs", named.name));
@@ -65,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             launched.extend(cuda::functions(named, &library, &gpus)?);
         }
     }
-    for &cpu in &cpus {
+    for &cpu in cpus.iter().filter(|_| !types.is_empty()) {
         let mut objects = Vec::new();
         for named in &types {
             begin(format!("{} for {cpu}", named.name));
@@ -96,11 +107,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let names: Vec<&str> = launched.iter().map(|functions| functions.name()).collect();
         folder.add(Path::new("include").join(format!("{name}.h")), header::write_cuda(&library, &names));
     }
-    if !cpus.is_empty() {
+    if !cpus.is_empty() && !types.is_empty() {
         folder.add(Path::new("include").join(format!("{library}.h")), header::write(&library, &types));
     }
     folder.add(Path::new(Bundle::file_name()).to_owned(), bundle.finish());
-    let manifest = manifest::write(&types, &arguments.target, &folder.names());
+    let manifest = manifest::write(&types, &tabled, &arguments.target, &folder.names());
     folder.add(PathBuf::from(manifest::NAME), manifest);
     progress.finish_and_clear();
     folder.finish()

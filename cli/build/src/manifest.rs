@@ -1,8 +1,9 @@
 //! What a bundle holds, for programs.
 
 use crate::target::{self, Target};
-use crate::types::BuiltType;
+use crate::types::{BuiltTabled, BuiltType};
 use dtc_compiler::codegen::cranelift;
+use dtc_compiler::tabled::TabledLayout;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,10 +12,10 @@ use std::path::Path;
 pub const NAME: &str = "manifest.json";
 
 /// The manifest, JSON. `files` are those beside it.
-pub fn write(types: &[BuiltType], targets: &[Target], files: &[String]) -> String {
+pub fn write(types: &[BuiltType], tabled: &[BuiltTabled], targets: &[Target], files: &[String]) -> String {
     let (cpus, gpus) = target::divide(targets);
     let targets = cpus.into_iter().map(Target::Cpu).chain(gpus.into_iter().map(Target::Gpu));
-    let types: Vec<_> = types.iter().map(of_type).collect();
+    let types: Vec<_> = types.iter().map(of_type).chain(tabled.iter().map(of_tabled)).collect();
     let manifest = json!({
         "format": 1,
         "dtc": env!("CARGO_PKG_VERSION"),
@@ -63,4 +64,16 @@ fn of_type(BuiltType { name, pipeline, uses, .. }: &BuiltType) -> Value {
         });
     }
     value
+}
+
+fn of_tabled(BuiltTabled { name, datatype }: &BuiltTabled) -> Value {
+    let layout = TabledLayout::new(datatype);
+    json!({
+        "name": name,
+        "type": datatype.to_string(),
+        "hash": layout.hash(),
+        "layout": layout.to_string(),
+        "tables": datatype.tables().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "most_bytes": layout.most_bytes(),
+    })
 }

@@ -1,6 +1,7 @@
 //! The types that are built, with the names of their functions.
 
 use dtc_compiler::Pipeline;
+use dtc_compiler::datatype::TabledDatatype;
 use dtc_measure::description;
 use dtc_measure::failure::Failure;
 use dtc_measure::recorded::{self, Recorded};
@@ -18,21 +19,40 @@ pub struct BuiltType {
     pub uses: Option<RecordedUses>,
 }
 
+/// A type with index tables, under the name of its description.
+pub struct BuiltTabled {
+    pub name: String,
+    pub datatype: TabledDatatype,
+}
+
+/// What is built.
+pub struct BuiltTypes {
+    /// Types that become functions and kernels.
+    pub plain: Vec<BuiltType>,
+    /// Types that become kernels for GPUs.
+    pub tabled: Vec<BuiltTabled>,
+}
+
 /// Reads descriptions and recordings, and those in folders, in the order of the names of their functions. These differ in more than
 /// the case of letters: macros of the header are in capitals.
-pub fn read(paths: &[PathBuf]) -> Result<Vec<BuiltType>, Failure> {
+pub fn read(paths: &[PathBuf]) -> Result<BuiltTypes, Failure> {
+    let mut tabled = Vec::new();
     let mut types: BTreeMap<String, BuiltType> = BTreeMap::new();
     let (recordings, descriptions) = recorded::files(paths)?;
     for Recorded { name, place, pipeline, uses } in recorded::read(&recordings)? {
         types.insert(name.clone(), BuiltType { name, place, pipeline, uses: Some(uses) });
     }
     for file in descriptions {
-        let description::Named { name, description } = description::read(&file)?;
+        let description::Named { name, description } = description::read_tabled(&file)?;
+        let Some(datatype) = description.datatype.without_tables() else {
+            tabled.push(BuiltTabled { name, datatype: description.datatype });
+            continue;
+        };
         let name = identifier(&name).ok_or_else(|| {
             let expected = "a file whose name begins with a letter, for functions to be named by";
             Failure::description(file.display(), expected, format_args!("{name:?}"))
         })?;
-        let pipeline = Pipeline::new(description.datatype);
+        let pipeline = Pipeline::new(datatype);
         if pipeline.lowered().size() == 0 {
             return Err(Failure::description(file.display(), "a type with bytes", "one without"));
         }
@@ -42,7 +62,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<BuiltType>, Failure> {
         }
         types.insert(name.to_lowercase(), BuiltType { name, place: file.display().to_string(), pipeline, uses: None });
     }
-    Ok(types.into_values().collect())
+    Ok(BuiltTypes { plain: types.into_values().collect(), tabled })
 }
 
 /// A name as C has them: other characters are underscores. `None` where that does not begin with a letter.

@@ -5,10 +5,12 @@ use crate::error::without_source;
 use dtc_compiler::codegen::cranelift::{self, CpuTarget};
 #[cfg(feature = "jit")]
 use dtc_compiler::codegen::cranelift::{CodegenError, Compiler, Image};
-use dtc_compiler::codegen::cuda;
+use dtc_compiler::codegen::cuda::{self, TabledSides};
+use dtc_compiler::datatype::TabledDatatype;
 use dtc_compiler::layout::Layout;
-use dtc_compiler::plan::gpu::{GpuPlan, Variant};
+use dtc_compiler::plan::gpu::{GpuPlan, TabledVariant, Variant};
 use dtc_compiler::plan::{Direction, Level};
+use dtc_compiler::tabled::TabledLayout;
 use dtc_compiler::{Pipeline, Shared};
 use dtc_cuda::{Architecture, CudaError, Nvrtc};
 use dtc_host::lock::Lock;
@@ -121,6 +123,11 @@ impl Name {
         Name([digest, REVISION.as_bytes(), plan.as_bytes()].join(&0))
     }
 
+    /// Of a program for a GPU whose text is written at run time, too.
+    fn of_source(source: &str) -> Name {
+        Name([REVISION.as_bytes(), source.as_bytes()].join(&0))
+    }
+
     fn key(&self, target: &str) -> Key {
         Key::of(&[&self.0, target.as_bytes()])
     }
@@ -137,6 +144,15 @@ pub(crate) fn gpu_kernels(bundles: &Bundles, name: &Name, target: &str) -> Optio
     let lists = bundles.get(&name.key(LISTS))?;
     let code = [target, PTX].into_iter().filter_map(|target| bundles.get(&name.key(target)));
     Some((code.collect(), lists))
+}
+
+/// The code of a text for a GPU, machine code before PTX for the oldest target.
+pub(crate) fn code_of_source(bundles: &Bundles, source: &str, target: &str) -> Vec<BundleEntry> {
+    if bundles.is_empty() {
+        return Vec::new();
+    }
+    let name = Name::of_source(source);
+    [target, PTX].into_iter().filter_map(|target| bundles.get(&name.key(target))).collect()
 }
 
 /// Writes a bundle: kernels that engines take in place of compiling them, with [`Engine::load_bundle`](crate::Engine::load_bundle).
@@ -195,21 +211,49 @@ impl BundleWriter {
         if !plan.allows() {
             return Ok(false);
         }
-        let nvrtc = Nvrtc::get()?;
         let variants = [Direction::Pack, Direction::Unpack].map(|direction| plan.usual(direction));
         let name = Name::of_gpu(&pipeline.layout().digest(), plan, &variants);
         let program = cuda::program(plan, &variants).map_err(without_source)?;
-        let mut add = |target: &str, architecture| {
-            let binary = nvrtc.compile(&program.source, "dtc.cu", architecture, &[])?;
-            self.entries.insert(name.key(target), binary.bytes);
-            Ok::<(), CudaError>(())
-        };
-        for &architecture in architectures {
-            add(&format!("sm_{architecture}"), Architecture::Cubin(architecture))?;
-        }
-        add(PTX, Architecture::Ptx(oldest))?;
+        self.add_code(&name, &program.source, architectures, oldest)?;
         self.entries.insert(name.key(LISTS), program.tables);
         Ok(true)
+    }
+
+    /// Adds the kernels of a type with index tables for GPUs, as [`BundleWriter::add_gpu`] does: for tables of any entries and lengths. They serve
+    /// packs and unpacks of memory that is aligned as allocations are.
+    ///
+    /// # Errors
+    ///
+    /// The type has too many parts whose sizes depend on tables; NVRTC is absent, or does not compile for one of the architectures.
+    ///
+    /// ```no_run
+    /// let mut writer = dtc_runtime::BundleWriter::default();
+    /// writer.add_gpu_tabled(&"table 0 2048 512 32768 (contiguous 32768 byte)".parse()?, &[80, 90])?;
+    /// std::fs::write("kernels.dtc", writer.finish())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn add_gpu_tabled(&mut self, datatype: &TabledDatatype, architectures: &[u32]) -> Result<(), CudaError> {
+        let Some(&oldest) = architectures.iter().min() else { return Ok(()) };
+        let layout = TabledLayout::new(datatype);
+        let variant = TabledVariant::new(layout.granularity(), layout.most_bytes(), false);
+        for sides in [TabledSides::Pack(&layout), TabledSides::Unpack(&layout)] {
+            // The lists are written anew with the text, which is what the code is found by.
+            let source = cuda::tabled(sides, &variant).map_err(without_source)?.source;
+            self.add_code(&Name::of_source(&source), &source, architectures, oldest)?;
+        }
+        Ok(())
+    }
+
+    /// Compiles a text for each architecture, and to PTX for the oldest.
+    fn add_code(&mut self, name: &Name, source: &str, architectures: &[u32], oldest: u32) -> Result<(), CudaError> {
+        let nvrtc = Nvrtc::get()?;
+        let machine_code = |&number: &u32| (format!("sm_{number}"), Architecture::Cubin(number));
+        let ptx = (PTX.to_owned(), Architecture::Ptx(oldest));
+        for (target, architecture) in architectures.iter().map(machine_code).chain([ptx]) {
+            let binary = nvrtc.compile(source, "dtc.cu", architecture, &[])?;
+            self.entries.insert(name.key(&target), binary.bytes);
+        }
+        Ok(())
     }
 
     /// Adds what the type shares with its equals, which an engine finds before it looks for kernels.

@@ -72,11 +72,15 @@ impl DeviceState {
         format!("sm_{}", self.device.info().architecture())
     }
 
-    /// The kernels of a text, from the store, or compiled.
+    /// The kernels of a text, from a bundle or the store, or compiled.
     pub(crate) fn functions(&self, source: &str, entries: &[&str]) -> Result<Vec<Function>, CudaError> {
         let key = Key::of(&[source.as_bytes(), self.target().as_bytes(), env!("CARGO_PKG_VERSION").as_bytes()]);
         let store = &self.store;
         let load = |code: &[u8]| self.loaded(code, entries);
+        let bundled = bundle::code_of_source(&self.bundles, source, &self.target());
+        if let Some(functions) = bundled.iter().find_map(|code| load(code).ok()) {
+            return Ok(functions);
+        }
         // Code that the driver refuses, or that lacks a kernel, is compiled again.
         if let Some(functions) = store.get(&key).and_then(|code| load(&code).ok()) {
             return Ok(functions);

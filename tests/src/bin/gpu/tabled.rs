@@ -1,14 +1,16 @@
 //! Types with index tables: what a kernel moves is what the reference walker says, whatever the tables hold and wherever they are.
 
-use crate::harness::{Outcome, Tests, expect, text};
+use crate::harness::{Fault, Outcome, Tests, expect, text};
 use crate::tier::OnTier;
 use dtc_compiler::tabled::{Entries, TabledLayout, TabledPiece};
-use dtc_runtime::cuda::{CaptureMode, DeviceBuffer, PinnedBuffer, Stream};
+use dtc_runtime::cuda::{CaptureMode, DeviceBuffer, Nvrtc, PinnedBuffer, Stream};
 use dtc_runtime::datatype::{TableKind, TabledDatatype};
-use dtc_runtime::{CommittedTabled, Endpoint, IndexTable, Multiprocessors, TabledError};
+use dtc_runtime::store::Config;
+use dtc_runtime::{BundleWriter, CommittedTabled, Endpoint, Engine, IndexTable, Multiprocessors, TabledError};
 use dtc_tests::generate::tabled::{Tabled, tabled};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use std::fs;
 
 /// Types that are drawn. A kernel is compiled for each direction and word.
 const TYPES: u64 = 12;
@@ -26,6 +28,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     test("a graph reads what its table holds then", replays);
     test("entries beyond the places are noted, and not followed", beyond);
     test("tables of addresses", addresses);
+    test("kernels from a bundle", bundled);
 }
 
 fn random(rng: &mut SmallRng, bytes: usize) -> Vec<u8> {
@@ -305,5 +308,40 @@ fn addresses(on: &OnTier) -> Outcome {
     let page = |layer: &Vec<u8>, page: i32| layer[page as usize * 512..][..512].to_vec();
     let expected: Vec<u8> = contents.iter().flat_map(|layer| pages.map(|each| page(layer, each)).concat()).collect();
     expect(found == expected, || "pages by pointer and table".to_owned())?;
+    Ok(())
+}
+
+/// A bundle's code serves: nothing is compiled, so nothing is kept in the store.
+fn bundled(on: &OnTier) -> Outcome {
+    if let Err(error) = Nvrtc::get() {
+        return Err(Fault::Skipped(error.to_string()));
+    }
+    let architecture = on.gpu.device().info().architecture();
+    let datatype: TabledDatatype =
+        "hvector 3 1 4096 (table 0 16 8 256 (contiguous 30 double))".parse().map_err(text)?;
+    let mut writer = BundleWriter::default();
+    writer.add_gpu_tabled(&datatype, &[architecture]).map_err(text)?;
+    let scratch = tempfile::tempdir().map_err(text)?;
+    let (bundle, store) = (scratch.path().join("kernels.dtc"), scratch.path().join("store"));
+    fs::write(&bundle, writer.finish()).map_err(text)?;
+    let kept = || fs::read_dir(&store).map_or(0, |entries| entries.flatten().count());
+    for with_bundle in [true, false] {
+        let config = Config::none().directory(&store);
+        let config = if with_bundle { config.bundle(&bundle) } else { config };
+        let engine = Engine::builder().store(config).background_thread(false).build();
+        let gpu = engine.gpu(on.gpu.device().info().ordinal).map_err(text)?;
+        engine.commit_tabled(&datatype).prepare(&gpu).map_err(text)?;
+        expect((kept() == 0) == with_bundle, || format!("{} entries, with a bundle: {with_bundle}", kept()))?;
+        let memory: Vec<u8> = random(&mut SmallRng::seed_from_u64(7), 3 * 4096);
+        let (source, packed) = (Shifted::new(on, &memory, 0)?, Shifted::new(on, &[POISON; 3 * 2 * 240], 0)?);
+        let places = [9i32, 2];
+        let tables = [IndexTable::from(&places)];
+        // SAFETY: the memory has all 16 places of three rows, and the packed bytes those of two entries; both outlive the call.
+        unsafe { engine.commit_tabled(&datatype).at(source.address(), &tables).pack(packed.address()).run() }
+            .map_err(text)?;
+        let row = |row: usize, place: i32| &memory[row * 4096 + place as usize * 256..][..240];
+        let expected: Vec<u8> = (0..3).flat_map(|at| places.map(|place| row(at, place))).flatten().copied().collect();
+        expect(packed.read()? == expected, || "other bytes".to_owned())?;
+    }
     Ok(())
 }
