@@ -3,7 +3,7 @@
 use crate::harness::{Fault, Outcome, Tests, expect, text};
 use crate::tier::OnTier;
 use dtc_compiler::tabled::{Entries, TabledLayout, TabledPiece};
-use dtc_runtime::cuda::{CaptureMode, DeviceBuffer, Nvrtc, PinnedBuffer, Stream};
+use dtc_runtime::cuda::{CaptureMode, Device, DeviceBuffer, Nvrtc, PinnedBuffer, Stream};
 use dtc_runtime::datatype::{TableKind, TabledDatatype};
 use dtc_runtime::store::Config;
 use dtc_runtime::{BundleWriter, CommittedTabled, Endpoint, Engine, IndexTable, Multiprocessors, TabledError};
@@ -29,6 +29,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     test("entries beyond the places are noted, and not followed", beyond);
     test("tables of addresses", addresses);
     test("kernels from a bundle", bundled);
+    test("two GPUs: packs, unpacks and copies over the link", over_the_link);
 }
 
 fn random(rng: &mut SmallRng, bytes: usize) -> Vec<u8> {
@@ -343,5 +344,59 @@ fn bundled(on: &OnTier) -> Outcome {
         let expected: Vec<u8> = (0..3).flat_map(|at| places.map(|place| row(at, place))).flatten().copied().collect();
         expect(packed.read()? == expected, || "other bytes".to_owned())?;
     }
+    Ok(())
+}
+
+/// Pages of one GPU's memory, packed into, unpacked from, and copied to memory of another.
+fn over_the_link(on: &OnTier) -> Outcome {
+    let other = match Device::count().map_err(text)? {
+        0 | 1 => return Err(Fault::Skipped("there is one GPU".to_owned())),
+        _ => Device::get(1).map_err(text)?,
+    };
+    if !on.gpu.device().can_access(&other).map_err(text)? {
+        return Err(Fault::Skipped("the GPUs do not reach each other".to_owned()));
+    }
+    let (committed, contents, memory) = pages(on)?;
+    let entries = [5i32, 60, 3, 11];
+    let row = |entry: i32| &contents[entry as usize * 512..][..512];
+    let rows: Vec<u8> = entries.iter().flat_map(|&entry| row(entry)).copied().collect();
+    let stream = Stream::new(on.gpu.device()).map_err(text)?;
+    let on_other = |bytes: usize| -> Result<DeviceBuffer, String> {
+        let mut buffer = DeviceBuffer::new(&other, bytes).map_err(text)?;
+        buffer.fill(POISON).map_err(text)?;
+        Ok(buffer)
+    };
+    let (packed, cache) = (on_other(4 * 512)?, on_other(64 * 512)?);
+    let tables = [IndexTable::from(&entries)];
+    // SAFETY: the buffers have the bytes of four entries, and live until the stream was waited for.
+    unsafe { committed.at(&memory, &tables).pack(&packed).enqueue(&stream).map_err(text)? };
+    stream.synchronize().map_err(text)?;
+    let mut found = vec![0; 4 * 512];
+    packed.read(0, &mut found).map_err(text)?;
+    expect(found == rows, || "a pack over the link".to_owned())?;
+
+    let places = [1i32, 0, 63, 40];
+    let others = [IndexTable::from(&places)];
+    // SAFETY: as above; `cache` has all 64 places.
+    unsafe { committed.at(&memory, &tables).copy_to(committed.at(&cache, &others)).enqueue(&stream).map_err(text)? };
+    stream.synchronize().map_err(text)?;
+    let mut found = vec![0; 64 * 512];
+    cache.read(0, &mut found).map_err(text)?;
+    let mut expected = vec![POISON; 64 * 512];
+    for (&entry, &place) in entries.iter().zip(&places) {
+        expected[place as usize * 512..][..512].copy_from_slice(row(entry));
+    }
+    expect(found == expected, || "a copy over the link".to_owned())?;
+
+    // SAFETY: as above.
+    unsafe { committed.at(&memory, &others).unpack(&packed).enqueue(&stream).map_err(text)? };
+    stream.synchronize().map_err(text)?;
+    let mut found = vec![0; 64 * 512];
+    memory.read(0, &mut found).map_err(text)?;
+    let mut expected = contents.clone();
+    for (&entry, &place) in entries.iter().zip(&places) {
+        expected[place as usize * 512..][..512].copy_from_slice(row(entry));
+    }
+    expect(found == expected, || "an unpack over the link".to_owned())?;
     Ok(())
 }
