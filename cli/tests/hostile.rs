@@ -1,4 +1,4 @@
-//! Descriptions that are made to be expensive: `lower`, `explain` and the sources of `emit` take at most a second and 256 MiB.
+//! Descriptions that are made to be expensive: `lower`, `explain`, `view` and the sources of `emit` take at most a second and 256 MiB.
 //!
 //! `DTC_HOSTILE=10000 cargo test --release -p dtc-cli --test hostile` draws as many, and `DTC_HOSTILE=4711..4712` those of some seeds.
 
@@ -25,11 +25,13 @@ const ADDRESSES: u64 = 512 << 10;
 /// Descriptions that are drawn where no variable says how many: each is given to every command.
 const DRAWN: u64 = 40;
 
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 12] = [
     &["lower"],
     &["explain"],
     &["explain", "--json"],
     &["explain", "--gpu", "--full"],
+    &["view", "-o", "-"],
+    &["view", "-o", "-", "--svg"],
     &["emit", "--as", "cuda"],
     &["emit", "--as", "c"],
     &["emit", "--as", "cuda-header"],

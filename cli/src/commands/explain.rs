@@ -49,7 +49,7 @@ const KINDS: [MemoryKind; 5] =
     [MemoryKind::Device(0), MemoryKind::Device(1), MemoryKind::Managed, MemoryKind::Pinned, MemoryKind::Pageable];
 
 /// The words of layouts, as `= word` introduces them, and what they mean.
-const LAYOUT_WORDS: [(&str, &str); 7] = [
+pub const LAYOUT_WORDS: [(&str, &str); 7] = [
     ("layout", "lb and extent in bytes; exact: equal for every type with the same bytes in the same order"),
     ("dense", "N x KIND: N consecutive elements"),
     ("stream", "N x S of P: %K: N copies of %K, S bytes apart, the first at P"),
@@ -60,7 +60,7 @@ const LAYOUT_WORDS: [(&str, &str); 7] = [
 ];
 
 /// The words of plans.
-const PLAN_WORDS: [(&str, &str); 10] = [
+pub const PLAN_WORDS: [(&str, &str); 10] = [
     ("copy", "one contiguous piece"),
     ("rows", "N x S of B bytes: N rows of B bytes, S bytes apart"),
     ("planes", "N x S of rows: N planes of rows, S bytes apart"),
@@ -83,7 +83,7 @@ fn print_words(words: &[(&str, &str)], text: &str, out: &mut dyn Write) -> Resul
 }
 
 /// The model of the first GPU, as it was measured, or the default; and what to call it.
-fn model() -> (TransferModel, String) {
+pub fn model() -> (TransferModel, String) {
     let info = Device::list().ok().and_then(|devices| devices.into_iter().next());
     let stored = info.and_then(|info| TransferModel::stored(&Store::open(Config::from_environment()), &info));
     match stored {
@@ -119,7 +119,7 @@ struct Object<'a> {
 }
 
 /// Kinds of calls that kernels for a GPU differ by: what is special, and the alignment of memory and of packed bytes.
-const CALLS: [(&str, u64, u64); 4] = [
+pub const CALLS: [(&str, u64, u64); 4] = [
     ("aligned as allocations are", 0, 0),
     ("packed bytes at an odd address", 0, 1),
     ("memory at a multiple of 4 bytes only", 4, 0),

@@ -70,7 +70,7 @@ const EXAMPLES: (&str, &str) =
 const CACHE: (&str, &str) = ("/var/tmp/dtc-UID", "Compiled GPU code, unless DTC_CACHE_DIR names another directory.");
 
 /// The sections of all commands; a test sees that none is forgotten.
-pub const COMMANDS: [Sections; 18] = [
+pub const COMMANDS: [Sections; 19] = [
     Sections {
         command: "",
         variables: &[&ENGINE, &GPU, &["CC", "PATH", "TMPDIR"]],
@@ -96,6 +96,15 @@ pub const COMMANDS: [Sections; 18] = [
         examples: &[
             ("dtc explain halo.json", "Explains a type from its description to the kernels."),
             ("dtc explain 'indexed_block 2 [0, 5, 11] double' --json", "The same as JSON, for a type in the notation."),
+        ],
+    },
+    Sections {
+        command: "view",
+        variables: &[&ENGINE, &GPU],
+        files: &[TYPES],
+        examples: &[
+            ("dtc view halo.json -o halo.html", "Writes a page for a browser, which needs nothing else."),
+            ("dtc view 'vector 12 1 14 double' --svg -o column.svg", "Writes a picture of memory and packed bytes."),
         ],
     },
     Sections {

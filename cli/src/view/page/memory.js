@@ -1,0 +1,472 @@
+// Memory and packed bytes: the blocks of one region, wrapped at a pitch, with the packed bytes below them.
+
+/** Blocks that are drawn beside each other; more copies are drawn in groups. */
+const MOST_BLOCKS = 128;
+/** Runs that are drawn one by one. */
+const MOST_RUNS = 1024;
+/** Rows of memory that are drawn. */
+const MOST_ROWS = 600;
+/** Bytes up to which memory is one row. */
+const ONE_ROW = 128;
+
+const map = {
+  /** The parts that were enlarged, the whole first. */
+  frames: [],
+  blocks: [],
+  /** The shapes of each block. */
+  shapes: [],
+  pinned: -1,
+  pitch: "auto",
+};
+
+/** The region of the whole, as a frame: a region, where it is, and which of its copies are drawn. */
+function wholeFrame() {
+  const root = view.memory.root;
+  return { region: root.region, memory: root.memory, packed: root.packed, from: 0, to: null, title: "whole", stride: 0 };
+}
+
+/** An entry of a region as a block. */
+function blockOf(entry, memory, packed) {
+  const at = memory + entry.memory;
+  const region = entry.region === undefined ? null : view.memory.regions[entry.region];
+  const [low, high] = region ? [at + region.low, at + region.high] : [at, at + entry.bytes];
+  return { low, high, packed: packed + entry.packed, bytes: entry.bytes, region: entry.region ?? null, origin: at, runs: region ? region.runs : 1 };
+}
+
+/** The runs of a region, one by one. */
+function runsOf(number, memory, packed, from, to) {
+  const content = view.memory.regions[number].content;
+  const below = (entry, at, position) =>
+    entry.region === undefined ? [blockOf(entry, at, position)] : runsOf(entry.region, at + entry.memory, position + entry.packed, 0, null);
+  if (content.entries) {
+    return content.entries.listed.flatMap((entry, index) =>
+      below(entry, memory, packed).map((block) => (view.memory.origins[index] && number === view.memory.root.region ? { ...block, origins: view.memory.origins[index] } : block)));
+  }
+  const { count, stride, first } = content.copies;
+  const found = [];
+  for (let copy = from; copy < (to ?? count); copy += 1) found.push(...below(first, memory + copy * stride, packed + copy * first.bytes));
+  return found;
+}
+
+/** Whether all runs of a region are there, few enough to be drawn one by one. */
+function isListed(number, copies) {
+  const region = view.memory.regions[number];
+  const of = (entries) => entries.of === entries.listed.length;
+  if (region.content.entries) return of(region.content.entries) && region.runs <= MOST_RUNS;
+  const { first } = region.content.copies;
+  const runs = first.region === undefined ? 1 : view.memory.regions[first.region].runs;
+  return runs * copies <= MOST_RUNS && (first.region === undefined || isListed(first.region, 1));
+}
+
+/** The blocks of a frame in packed order, and what they are. */
+function blocksOf(frame) {
+  const region = view.memory.regions[frame.region];
+  if (region.content.entries) {
+    const { of, listed } = region.content.entries;
+    if (isListed(frame.region, 1)) return { blocks: runsOf(frame.region, frame.memory, frame.packed, 0, null), words: "run" };
+    const blocks = listed.map((entry, index) => ({ ...blockOf(entry, frame.memory, frame.packed), number: index }));
+    if (frame.region === view.memory.root.region) blocks.forEach((block, index) => { block.origins = view.memory.origins[index]; });
+    return { blocks, words: of > listed.length ? "listed place" : listed.some((entry) => entry.region !== undefined) ? "part" : "run" };
+  }
+  const { count, stride, first } = region.content.copies;
+  const [from, to] = [frame.from, frame.to ?? count];
+  if (isListed(frame.region, to - from)) return { blocks: runsOf(frame.region, frame.memory, frame.packed, from, to), words: "run", stride };
+  const group = Math.ceil((to - from) / MOST_BLOCKS);
+  const blocks = [];
+  for (let copy = from; copy < to; copy += group) {
+    const end = Math.min(copy + group, to);
+    const one = blockOf(first, frame.memory + copy * stride, frame.packed + copy * first.bytes);
+    if (end - copy === 1) { blocks.push({ ...one, copy }); continue; }
+    const last = (end - 1 - copy) * stride;
+    blocks.push({
+      ...one, low: one.low + Math.min(last, 0), high: one.high + Math.max(last, 0), bytes: (end - copy) * first.bytes,
+      runs: one.runs * (end - copy), group: { region: frame.region, from: copy, to: end, one, stride, memory: frame.memory, packed: frame.packed }, copy,
+    });
+  }
+  return { blocks, words: group > 1 ? "group of copies" : "copy", stride };
+}
+
+/** Rows of `pitch` bytes that a range of memory is in, counted from offset 0. */
+const rowsOf = (low, high, pitch) => Math.floor((high - 1) / pitch) - Math.floor(low / pitch) + 1;
+
+/** Pitches that a range may be wrapped at, with the one that shows its structure best first; 0 is one row. */
+function pitchesOf(low, high, stride) {
+  const span = high - low;
+  const own = [...new Set([Math.abs(stride || 0), ...view.memory.strides])].filter((pitch) => pitch > 0).sort((one, other) => one - other);
+  const fits = (pitch) => { const rows = rowsOf(low, high, pitch); return rows >= 2 && rows <= MOST_ROWS; };
+  let best = span <= ONE_ROW ? 0 : own.find(fits) || 0;
+  if (best === 0 && span > ONE_ROW && own.length) {
+    best = own[0];
+    while (best && rowsOf(low, high, best) > 32) best *= 2;
+    if (!fits(best)) best = 0;
+  }
+  const all = [best, 0, ...own, 32, 64, 128, 256, 512, 1024, 4096].filter((pitch) => pitch === 0 || fits(pitch));
+  return [...new Set(all)];
+}
+
+/** The intervals of a block as rectangles in rows of `pitch` bytes: the first row, how many, begin and end in the row. */
+function wrapped(block, pitch, base) {
+  const group = block.group;
+  if (group && Math.abs(group.stride) === pitch) {
+    const [low, high] = [group.one.low, group.one.high];
+    const begin = low - Math.floor(low / pitch) * pitch;
+    if (begin + (high - low) <= pitch) {
+      const rows = group.to - group.from;
+      const first = Math.floor((group.stride > 0 ? low : low + (rows - 1) * group.stride) / pitch) - base;
+      return [{ row: first, rows, begin, end: begin + (high - low) }];
+    }
+  }
+  const parts = [];
+  const [first, last] = [Math.floor(block.low / pitch), Math.floor((block.high - 1) / pitch)];
+  const begin = block.low - first * pitch, end = block.high - last * pitch;
+  if (first === last) return [{ row: first - base, rows: 1, begin, end }];
+  if (begin > 0) parts.push({ row: first - base, rows: 1, begin, end: pitch });
+  const inner = begin > 0 ? first + 1 : first, behind = end < pitch ? last : last + 1;
+  if (behind > inner) parts.push({ row: inner - base, rows: behind - inner, begin: 0, end: pitch });
+  if (end < pitch) parts.push({ row: last - base, rows: 1, begin: 0, end });
+  return parts;
+}
+
+/** The elements in a range of the packed bytes, as [first packed byte, size, kind], or nothing if they are too many or not known. */
+function elementsIn(from, to, most) {
+  const found = [];
+  const pieces = view.memory.elements;
+  const whole = pieces.reduce((sum, piece) => sum + piece.count * piece.size, 0);
+  if (!whole) return null;
+  const shift = Math.floor(from / whole) * whole;
+  for (const piece of pieces) {
+    const [begin, end] = pieces.length === 1 ? [0, Infinity] : [piece.packed + shift, piece.packed + shift + piece.count * piece.size];
+    let at = begin + Math.max(0, Math.floor((from - begin) / piece.size)) * piece.size;
+    for (; at < Math.min(end, to); at += piece.size) {
+      if (at >= from) found.push([at, piece.size, piece.kind]);
+      if (found.length > most) return null;
+    }
+  }
+  return found;
+}
+
+/** The elements of a block in words, such as "3 x f64". */
+function elementsText(block) {
+  if (block.group || block.region !== null && block.runs > 1) return "";
+  const found = elementsIn(block.packed, block.packed + block.bytes, 4096);
+  if (!found || !found.length) return "";
+  const counts = [];
+  for (const [, , kind] of found) {
+    if (counts.length && counts[counts.length - 1][0] === kind) counts[counts.length - 1][1] += 1;
+    else counts.push([kind, 1]);
+  }
+  return counts.slice(0, 4).map(([kind, number]) => (number > 1 ? `${number}\u00d7${kind}` : kind)).join(" ") + (counts.length > 4 ? " \u2026" : "");
+}
+
+/** Draws the frame that is open. */
+function drawMap() {
+  const frame = map.frames[map.frames.length - 1];
+  const { blocks, words, stride } = blocksOf(frame);
+  map.blocks = blocks;
+  map.words = words;
+  map.shapes = blocks.map(() => []);
+  map.pinned = -1;
+  const low = Math.min(...blocks.map((block) => block.low)), high = Math.max(...blocks.map((block) => block.high));
+  const begin = blocks.length ? blocks[0].packed : 0;
+  const bytes = blocks.reduce((end, block) => Math.max(end, block.packed + block.bytes), begin) - begin;
+  Object.assign(map, { low, high, begin, bytes });
+  const pitches = blocks.length ? pitchesOf(low, high, stride) : [0];
+  drawPitches(pitches);
+  const pitch = map.pitch === "auto" ? pitches[0] : Number(map.pitch);
+  const width = Math.max(byId("map").clientWidth, 300);
+  const left = width < 560 ? 54 : 82;
+  const place = { width, left, strip: width - left - 4 };
+  const drawing = shape("svg", { role: "img" });
+  const end = blocks.length ? (pitch ? drawRows(drawing, place, pitch) : drawRow(drawing, place)) : 0;
+  const height = drawPacked(drawing, place, end) + 4;
+  drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  byId("map").replaceChildren(drawing);
+  byId("map").classList.remove("chosen");
+  drawPath();
+  tell(-1);
+}
+
+/** The choice of pitches. */
+function drawPitches(pitches) {
+  const texts = { 0: "all" };
+  const option = (value, text) => element("option", { value }, text);
+  const text = (pitch) => texts[pitch] || grouped(pitch);
+  byId("pitch").replaceChildren(option("auto", `${text(pitches[0])} (structure)`), ...pitches.map((pitch) => option(String(pitch), text(pitch))));
+  if (map.pitch !== "auto" && !pitches.includes(Number(map.pitch))) map.pitch = "auto";
+  byId("pitch").value = map.pitch;
+}
+
+/** The colour of a block. */
+function colourOf(block) {
+  if (map.blocks.length === 1 || !map.bytes) return colour(0);
+  return colour((block.packed - map.begin + block.bytes / 2) / map.bytes);
+}
+
+/** A shape of a block, which reacts to a pointer. */
+function blockShape(index, kind, ...children) {
+  const made = shape("g", { class: "block", "data-block": index, "data-side": kind }, ...children);
+  map.shapes[index].push(made);
+  return made;
+}
+
+const minimumWidth = 1.2;
+
+/** Lines between the elements of a strip, if there is space for them. */
+function cuts(drawing, places, y, height) {
+  if (places.length) drawing.append(shape("path", { class: "cuts", d: places.map((x) => `M${x.toFixed(2)} ${y.toFixed(2)}v${height.toFixed(2)}`).join("") }));
+}
+
+/** Memory in rows; returns where it ends. */
+function drawRows(drawing, { left, strip, width }, pitch) {
+  const base = Math.floor(map.low / pitch), rows = rowsOf(map.low, map.high, pitch);
+  const row = Math.min(22, Math.max(420 / rows, 0.7)), space = row > 8 ? 2 : 0, scale = strip / pitch;
+  const top = (at) => 2 + at * row;
+  if (!space) drawing.append(shape("rect", { class: "gap", x: left, y: 2, width: strip, height: rows * row }));
+  const labelled = space ? Math.ceil(15 / row) : Math.ceil(30 / row);
+  const long = grouped((base + rows) * pitch).length > (width < 560 ? 6 : 10);
+  for (let at = 0; at < rows; at += 1) {
+    if (space) drawing.append(shape("rect", { class: "gap", x: left, y: top(at), width: strip, height: row - space }));
+    if (at % labelled === 0) {
+      const y = space ? top(at) + (row - space) / 2 + 4 : top(at) + 8;
+      drawing.append(shape("text", { class: "end", x: left - 8, y }, label((base + at) * pitch, long)));
+    }
+  }
+  drawGrid(drawing, { left, strip }, pitch, rows, row);
+  map.blocks.forEach((block, index) => {
+    const made = blockShape(index, "memory");
+    for (const part of wrapped(block, pitch, base)) {
+      const wide = Math.max((part.end - part.begin) * scale, minimumWidth);
+      const x = Math.min(left + part.begin * scale, left + strip - wide);
+      made.append(shape("rect", { x, y: top(part.row), width: wide, height: part.rows * row - space, fill: colourOf(block), "shape-rendering": space ? "auto" : "crispEdges" }));
+      caption(made, block, x, top(part.row), wide, part.rows * row - space);
+    }
+    drawing.append(made);
+    const elements = space && !block.group && block.runs === 1 ? elementsIn(block.packed, block.packed + block.bytes, 400) : null;
+    if (elements && elements.every(([, size]) => size * scale > 5)) {
+      for (const [at] of elements) {
+        const offset = block.low + at - block.packed, line = Math.floor(offset / pitch);
+        if (at > block.packed) cuts(drawing, [left + (offset - line * pitch) * scale], top(line - base), row - space);
+      }
+    }
+  });
+  return top(rows) + 12;
+}
+
+/** The places of elements in gaps too, where all are of one size: a matrix shows its columns. */
+function drawGrid(drawing, { left, strip }, pitch, rows, row) {
+  const [only, ...others] = view.memory.elements;
+  if (!only || others.length || pitch % only.size || strip / pitch * only.size < 6) return;
+  let d = "";
+  for (let at = only.size; at < pitch; at += only.size) d += `M${(left + at * strip / pitch).toFixed(2)} 2v${(rows * row).toFixed(2)}`;
+  drawing.append(shape("path", { class: "cuts grid", d }));
+}
+
+/** The offset at the begin of a row, short enough for its place. */
+function label(offset, long) {
+  if (!long || offset === 0) return grouped(offset);
+  return (offset < 0 ? "\u2212" : "") + bytesText(Math.abs(offset)).replace(" bytes", " B");
+}
+
+/** What a block is, inside of it. */
+function caption(made, block, x, y, width, height) {
+  if (height < 14) return;
+  const texts = [elementsText(block), `${grouped(block.bytes)} B`];
+  const text = texts.find((text) => text && text.length * 6.7 + 8 < width);
+  if (text) made.append(shape("text", { class: "label", x: x + width / 2, y: y + height / 2 + 4 }, text));
+}
+
+/** Memory in one row, and bands to the packed bytes; returns where they end. */
+function drawRow(drawing, { left, strip, width }) {
+  const [top, height, bands] = [2, 26, 54];
+  const scale = strip / Math.max(map.high - map.low, 1), packedScale = strip / Math.max(map.bytes, 1);
+  drawing.append(shape("rect", { class: "gap", x: left, y: top, width: strip, height }));
+  drawing.append(shape("text", { class: "end", x: left - 8, y: top + 17 }, label(map.low, grouped(map.low).length > (width < 560 ? 6 : 10))));
+  map.blocks.forEach((block, index) => {
+    const wide = Math.max((block.high - block.low) * scale, minimumWidth), x = Math.min(left + (block.low - map.low) * scale, left + strip - wide);
+    const begin = left + (block.packed - map.begin) * packedScale, end = begin + block.bytes * packedScale;
+    const d = `M${x.toFixed(2)} ${top + height}H${(x + wide).toFixed(2)}L${end.toFixed(2)} ${top + height + bands}H${begin.toFixed(2)}Z`;
+    const band = shape("path", { class: "band", "data-block": index, d, fill: colourOf(block) });
+    map.shapes[index].push(band);
+    const made = blockShape(index, "memory", shape("rect", { x, y: top, width: wide, height, fill: colourOf(block) }));
+    caption(made, block, x, top, wide, height);
+    drawing.append(band, made);
+    const elements = !block.group && block.runs === 1 ? elementsIn(block.packed, block.packed + block.bytes, 400) : null;
+    if (elements && elements.every(([, size]) => size * scale > 5)) {
+      cuts(drawing, elements.slice(1).map(([at]) => left + (block.low - map.low + at - block.packed) * scale), top, height);
+    }
+  });
+  return top + height + bands;
+}
+
+/** The packed bytes in one row; returns where they end. */
+function drawPacked(drawing, { left, strip, width }, top) {
+  const height = 26, scale = strip / Math.max(map.bytes, 1);
+  drawing.append(shape("rect", { class: "gap", x: left, y: top, width: strip, height }));
+  drawing.append(shape("text", { class: "end", x: left - 8, y: top + 17 }, "packed"));
+  const places = [];
+  map.blocks.forEach((block, index) => {
+    const wide = Math.max(block.bytes * scale, minimumWidth), x = Math.min(left + (block.packed - map.begin) * scale, left + strip - wide);
+    const made = blockShape(index, "packed", shape("rect", { x, y: top, width: wide, height, fill: colourOf(block) }));
+    caption(made, block, x, top, wide, height);
+    drawing.append(made);
+    if (index && map.blocks.length <= 200) places.push(left + (block.packed - map.begin) * scale);
+  });
+  cuts(drawing, places, top, height);
+  const y = top + height + 14;
+  drawing.append(shape("text", { x: left, y }, grouped(map.begin)), shape("text", { class: "end", x: width - 4, y }, grouped(map.begin + map.bytes)));
+  return y;
+}
+
+/** The way to the part that is drawn. */
+function drawPath() {
+  const last = map.frames.length - 1;
+  const buttons = map.frames.flatMap((frame, index) => [
+    ...(index ? [element("span", { "aria-hidden": "true" }, "\u203a")] : []),
+    element("button", { type: "button", "aria-current": index === last ? "true" : null, onclick: () => close(index) }, frame.title),
+  ]);
+  byId("path").replaceChildren(...buttons);
+}
+
+/** Goes back to a part above. */
+function close(index) {
+  if (index >= map.frames.length - 1) return;
+  const [closed] = map.frames.slice(index + 1);
+  map.frames.length = index + 1;
+  map.pitch = "auto";
+  drawMap();
+  pin(Math.min(closed.opened, map.blocks.length - 1));
+}
+
+/** Enlarges a block, if there is more to see in it. */
+function enlarge(index) {
+  const block = map.blocks[index];
+  if (!block || (block.region === null && !block.group)) return;
+  const { group } = block;
+  const next = group
+    ? { region: group.region, memory: group.memory, packed: group.packed, from: group.from, to: group.to, title: `copies ${grouped(group.from)} to ${grouped(group.to - 1)}` }
+    : { region: block.region, memory: block.origin, packed: block.packed, from: 0, to: null, title: block.copy === undefined ? `part ${grouped(index)}` : `copy ${grouped(block.copy)}` };
+  map.frames.push({ ...next, opened: index });
+  map.pitch = "auto";
+  drawMap();
+}
+
+/** Says of a block where it is, and what it is; of none, what is drawn. */
+function tell(index) {
+  const info = byId("info");
+  const block = map.blocks[index];
+  markChips(block);
+  if (!block) {
+    const many = `${grouped(map.blocks.length)} ${map.blocks.length === 1 ? map.words : plural(map.words)}`;
+    const share = map.high > map.low ? ` of ${bytesText(map.high - map.low)} (${(100 * Math.min(1, map.bytes / (map.high - map.low))).toPrecision(3)} %)` : "";
+    info.replaceChildren(element("b", {}, many), element("span", {}, `${bytesText(map.bytes)} packed${share}`),
+      element("span", {}, "hover or click: a block and its packed bytes; arrow keys, Enter, Escape"));
+    return;
+  }
+  const field = (name, text) => element("span", {}, `${name} `, element("span", { class: "code" }, text));
+  const title = element("b", {}, element("i", { class: "swatch", style: `background:${colourOf(block)}` }), `${map.words} ${grouped(index + 1)} of ${grouped(map.blocks.length)}`);
+  const fields = [
+    field("memory", `${grouped(block.low)} \u2026 ${grouped(block.high)}`),
+    field("packed", `${grouped(block.packed)} \u2026 ${grouped(block.packed + block.bytes)}`),
+    field("", bytesText(block.bytes)),
+  ];
+  const kinds = elementsText(block);
+  if (kinds) fields.push(field("elements", kinds));
+  if (block.runs > 1) fields.push(field("runs", grouped(block.runs)));
+  if (block.runs === 1) {
+    const units = (size) => { const [from, to] = [Math.floor(block.low / size), Math.floor((block.high - 1) / size)]; return from === to ? grouped(from) : `${grouped(from)} \u2026 ${grouped(to)}`; };
+    fields.push(field("sectors of 32 B", units(32)), field("lines of 64 B", units(64)));
+  }
+  for (const [table, entry] of block.origins || []) fields.push(field(`table ${table}`, `[${entry}] = ${view.tables[table].entries[entry]}`));
+  info.replaceChildren(title, ...fields);
+  if (block.group || block.region !== null) info.append(element("button", { type: "button", id: "enlarge", onclick: () => enlarge(index) }, "enlarge"));
+}
+
+const plural = (words) => (words === "copy" ? "copies" : words.startsWith("group") ? "groups of copies" : `${words}s`);
+
+/** Marks blocks in memory and among the packed bytes. */
+function light(indices) {
+  const chosen = new Set(indices);
+  byId("map").classList.toggle("chosen", chosen.size > 0);
+  map.shapes.forEach((shapes, index) => shapes.forEach((each) => each.classList.toggle("on", chosen.has(index))));
+}
+
+/** Marks the block under the pointer, or again the one that was clicked. */
+function hover(index) {
+  const shown = index >= 0 ? index : map.pinned;
+  light(shown >= 0 ? [shown] : []);
+  tell(shown);
+}
+
+/** Keeps a block marked. */
+function pin(index) {
+  map.shapes.forEach((shapes, other) => shapes.forEach((each) => each.classList.toggle("pinned", other === index)));
+  map.pinned = index;
+  hover(-1);
+}
+
+/** The next block in packed order, or in the order of memory. */
+function step(by, inMemory) {
+  if (map.pinned < 0) return by > 0 ? 0 : map.blocks.length - 1;
+  if (!inMemory) return Math.min(Math.max(map.pinned + by, 0), map.blocks.length - 1);
+  const order = map.blocks.map((_, index) => index).sort((one, other) => map.blocks[one].low - map.blocks[other].low || one - other);
+  const at = order.indexOf(map.pinned) + by;
+  return order[Math.min(Math.max(at, 0), order.length - 1)];
+}
+
+function onKey(event) {
+  const keys = {
+    ArrowRight: () => pin(step(1, false)), ArrowLeft: () => pin(step(-1, false)), ArrowDown: () => pin(step(1, true)), ArrowUp: () => pin(step(-1, true)),
+    Home: () => pin(0), End: () => pin(map.blocks.length - 1), Enter: () => enlarge(map.pinned),
+    Escape: () => (map.frames.length > 1 ? close(map.frames.length - 2) : pin(-1)),
+  };
+  if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  keys[event.key]();
+}
+
+/** The example tables, whose entries mark the blocks that they lead to. */
+function drawTables() {
+  view.tables.forEach((table, number) => {
+    const leads = (entry) => map.blocks.map((block, index) => [block, index])
+      .filter(([block]) => (block.origins || []).some(([of, at]) => of === number && at === entry)).map(([, index]) => index);
+    const chip = (value, entry) => element("button", {
+      type: "button", class: value < 0 || (value === 0 && table.facts.includes("addresses")) ? "chip skipped" : "chip", "data-table": number, "data-entry": entry,
+      onmouseenter: () => light(leads(entry)), onmouseleave: () => hover(-1),
+      onclick: () => { const [first] = leads(entry); pin(first ?? -1); light(leads(entry)); },
+    }, element("small", {}, `[${entry}]`), element("span", {}, grouped(value)));
+    byId("tables").append(element("div", { class: "table" }, element("h3", {}, `example of table ${number}: ${table.facts}`),
+      element("div", { class: "chips" }, ...table.entries.map(chip))));
+  });
+}
+
+/** Marks the entries of tables that led to a block. */
+function markChips(block) {
+  for (const chip of document.querySelectorAll(".chip")) {
+    const is = ([table, entry]) => table === Number(chip.dataset.table) && entry === Number(chip.dataset.entry);
+    chip.classList.toggle("on", Boolean(block && (block.origins || []).some(is)));
+  }
+}
+
+function startMap() {
+  byId("gradient").style.background = `linear-gradient(90deg, ${Array.from({ length: 11 }, (_, stop) => colour(stop / 10)).join(", ")})`;
+  drawTables();
+  map.frames = view.memory.root.region === undefined ? [] : [wholeFrame()];
+  const area = byId("map");
+  const indexOf = (event) => { const found = event.target.closest("[data-block]"); return found ? Number(found.dataset.block) : -1; };
+  area.addEventListener("pointerover", (event) => hover(indexOf(event)));
+  area.addEventListener("pointerleave", () => hover(-1));
+  area.addEventListener("click", (event) => { const index = indexOf(event); pin(index === map.pinned ? -1 : index); });
+  area.addEventListener("dblclick", (event) => enlarge(indexOf(event)));
+  area.addEventListener("keydown", onKey);
+  byId("pitch").addEventListener("change", () => { map.pitch = byId("pitch").value; const kept = map.pinned; drawMap(); if (kept >= 0) pin(kept); });
+  drawMap();
+  let width = area.clientWidth;
+  new ResizeObserver(() => {
+    if (area.clientWidth === width) return;
+    width = area.clientWidth;
+    const kept = map.pinned;
+    drawMap();
+    if (kept >= 0) pin(kept);
+  }).observe(area);
+}
+startMap();

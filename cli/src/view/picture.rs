@@ -1,0 +1,332 @@
+//! One picture of a type without scripts: memory, and the packed bytes below it. Where a type is too large to be drawn whole, its first copy
+//! follows enlarged, and the first copy in that.
+
+use super::data::View;
+use super::page::escaped;
+use super::palette;
+use super::regions::{Content, Entry, Region};
+use dtc_measure::report;
+use std::fmt::Write;
+
+/// Pixels of the picture, of its margins, and of the strips between them.
+const WIDTH: f64 = 880.0;
+const LEFT: f64 = 76.0;
+const STRIP: f64 = WIDTH - LEFT - 16.0;
+
+/// Pixels of a line of text, of a strip, and of the space in which bands lead from memory to packed bytes.
+const LINE: f64 = 22.0;
+const STRIP_HEIGHT: f64 = 22.0;
+const BANDS_HEIGHT: f64 = 44.0;
+
+/// Runs that are drawn one by one; more are drawn as the copies or groups that have them.
+const MOST_RUNS: u64 = 400;
+
+/// Copies that are drawn; more are drawn in groups.
+const MOST_COPIES: u64 = 64;
+
+/// Rows that memory is wrapped in; and rows with space for an offset each, between them.
+const MOST_ROWS: u64 = 1024;
+const LABELLED_ROWS: u64 = 24;
+
+/// Pixels of rows without offsets, all together.
+const ROWS_HEIGHT: f64 = 200.0;
+
+/// Bytes up to which memory is one row.
+const ONE_ROW: u64 = 128;
+
+/// Enlargements, the whole among them.
+const MOST_FRAMES: usize = 4;
+
+/// Letters of a line.
+const MOST_LETTERS: usize = 112;
+
+/// Legible on white and on black: a picture on a page does not know which of them it stands on.
+const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#768390}.code{font-family:ui-monospace,monospace}.title{font-weight:600}\
+                     .end{text-anchor:end}.gap{fill:#8b949e;fill-opacity:.2}.band{fill-opacity:.28}.zoom{fill:#8b949e;fill-opacity:.12}\
+                     .cut{stroke:#fff;stroke-opacity:.65}";
+
+/// Consecutive bytes of memory and of the packed bytes.
+struct Block {
+    low: i64,
+    high: i64,
+    packed: u64,
+    bytes: u64,
+    /// The region that it is a copy of, with its origin in memory; nothing for runs and groups.
+    region: Option<(usize, i64)>,
+}
+
+/// A part of a type that is drawn at one scale.
+struct Frame {
+    title: String,
+    low: i64,
+    high: i64,
+    bytes: u64,
+    blocks: Vec<Block>,
+    /// Memory that the whole type is wrapped at, if it is.
+    pitch: Option<u64>,
+}
+
+/// An entry with the bounds of its region, displaced.
+fn block_of(regions: &[Region], entry: &Entry, memory: i64, packed: u64) -> Block {
+    let at = memory.saturating_add(entry.memory);
+    let (low, high) = match entry.region {
+        Some(region) => (at.saturating_add(regions[region].low), at.saturating_add(regions[region].high)),
+        None => (at, at.saturating_add(entry.bytes as i64)),
+    };
+    let region = entry.region.map(|region| (region, at));
+    Block { low, high, packed: packed + entry.packed, bytes: entry.bytes, region }
+}
+
+/// Adds the runs below a region.
+fn add_runs(regions: &[Region], number: usize, memory: i64, packed: u64, blocks: &mut Vec<Block>) {
+    let mut add = |entry: &Entry, memory: i64, packed: u64| match entry.region {
+        Some(region) => add_runs(regions, region, memory.saturating_add(entry.memory), packed + entry.packed, blocks),
+        None => blocks.push(block_of(regions, entry, memory, packed)),
+    };
+    match &regions[number].content {
+        Content::Entries { listed, .. } => listed.iter().for_each(|entry| add(entry, memory, packed)),
+        Content::Copies { count, stride, first } => {
+            (0..*count).for_each(|copy| add(first, memory + copy as i64 * stride, packed + copy * first.bytes));
+        }
+    }
+}
+
+/// What is drawn of a region, and its words.
+fn blocks_of(regions: &[Region], number: usize, memory: i64) -> (Vec<Block>, String) {
+    let region = &regions[number];
+    let grouped = report::grouped;
+    let mut blocks = Vec::new();
+    if region.runs <= MOST_RUNS {
+        add_runs(regions, number, memory, 0, &mut blocks);
+        let runs = if region.runs == 1 { "run" } else { "runs" };
+        return (blocks, format!("{} {runs}", grouped(region.runs)));
+    }
+    match &region.content {
+        Content::Entries { of, listed } => {
+            blocks.extend(listed.iter().map(|entry| block_of(regions, entry, memory, 0)));
+            let shown = listed.len() as u64;
+            let words = if shown < *of { format!(", {} of them drawn", grouped(shown)) } else { String::new() };
+            let what = if shown == region.runs { "runs" } else { "listed places" };
+            (blocks, format!("{} {what}{words}", grouped(*of)))
+        }
+        Content::Copies { count, stride, first } => {
+            let group = count.div_ceil(MOST_COPIES);
+            let mut from = 0;
+            while from < *count {
+                let to = (from + group).min(*count);
+                let at = |copy: u64| memory.saturating_add((copy as i64).saturating_mul(*stride));
+                let (one, last) = (block_of(regions, first, at(from), 0), block_of(regions, first, at(to - 1), 0));
+                blocks.push(Block {
+                    low: one.low.min(last.low),
+                    high: one.high.max(last.high),
+                    packed: from * first.bytes,
+                    bytes: (to - from) * first.bytes,
+                    region: one.region,
+                });
+                from = to;
+            }
+            let words = if group > 1 { format!(", drawn in groups of {group}") } else { String::new() };
+            (blocks, format!("{} copies {} bytes apart{words}", grouped(*count), grouped(stride.unsigned_abs())))
+        }
+    }
+}
+
+/// The whole, and the first copies in it.
+fn frames(view: &View) -> Vec<Frame> {
+    let regions = &view.memory.regions;
+    let mut frames: Vec<Frame> = Vec::new();
+    let mut next = view.memory.root.region.map(|region| (region, view.memory.root.memory));
+    while let Some((number, memory)) = next.take().filter(|_| frames.len() < MOST_FRAMES) {
+        let region = &regions[number];
+        let (low, high) = (memory.saturating_add(region.low), memory.saturating_add(region.high));
+        let (blocks, words) = blocks_of(regions, number, memory);
+        let span = report::bytes(high.abs_diff(low));
+        let what = if frames.is_empty() { "memory" } else { "the first copy, enlarged" };
+        let title = format!("{what}: {} in {span}, {words}", report::bytes(region.bytes));
+        next = blocks.first().and_then(|block| block.region);
+        let pitch = next.is_none().then(|| pitch_of(&view.memory.strides, low, high)).flatten();
+        frames.push(Frame { title, low, high, bytes: region.bytes, blocks, pitch });
+    }
+    frames
+}
+
+/// The narrowest stride at which memory is wrapped in a few rows; nothing where it is one row.
+fn pitch_of(strides: &[u64], low: i64, high: i64) -> Option<u64> {
+    let span = high.abs_diff(low);
+    let fits = |&&stride: &&u64| span > ONE_ROW && (2..=MOST_ROWS).contains(&rows_of(low, high, stride));
+    strides.iter().rev().find(fits).copied()
+}
+
+/// Rows of `pitch` bytes, counted from offset 0, that a range of memory is in.
+fn rows_of(low: i64, high: i64, pitch: u64) -> u64 {
+    let (low, high, pitch) = (i128::from(low), i128::from(high), i128::from(pitch));
+    ((high - 1).div_euclid(pitch) - low.div_euclid(pitch) + 1) as u64
+}
+
+/// A picture that grows downwards.
+struct Canvas {
+    text: String,
+    y: f64,
+}
+
+impl Canvas {
+    fn rect(&mut self, class: &str, fill: &str, [x, y, width, height]: [f64; 4]) {
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let fill = if fill.is_empty() { String::new() } else { format!(" fill=\"{fill}\"") };
+        let _ = writeln!(
+            self.text,
+            "<rect{class}{fill} x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height:.2}\"/>"
+        );
+    }
+
+    fn words(&mut self, class: &str, x: f64, text: &str) {
+        let text = escaped(&report::cut(text, MOST_LETTERS));
+        let _ = writeln!(self.text, "<text class=\"{class}\" x=\"{x:.2}\" y=\"{:.2}\">{text}</text>", self.y);
+    }
+
+    /// An area between two horizontal lines.
+    fn band(&mut self, class: &str, fill: &str, above: [f64; 3], below: [f64; 3]) {
+        let fill = if fill.is_empty() { String::new() } else { format!(" fill=\"{fill}\"") };
+        let ([from, to, top], [begin, end, bottom]) = (above, below);
+        let _ = writeln!(
+            self.text,
+            "<path class=\"{class}\"{fill} d=\"M{from:.2} {top:.2}H{to:.2}L{end:.2} {bottom:.2}H{begin:.2}Z\"/>"
+        );
+    }
+}
+
+/// The place and width of a part of a strip, wide enough to be seen.
+fn scaled(from: f64, to: f64, whole: f64) -> (f64, f64) {
+    let scale = STRIP / whole.max(1.0);
+    let width = ((to - from) * scale).max(0.75);
+    ((LEFT + from * scale).min(LEFT + STRIP - width), width)
+}
+
+impl Frame {
+    fn colour(&self, block: &Block) -> String {
+        let middle = block.packed as f64 + block.bytes as f64 / 2.0;
+        palette::colour(if self.blocks.len() == 1 { 0.0 } else { middle / self.bytes.max(1) as f64 })
+    }
+
+    /// Draws memory and packed bytes; returns where the first block is among the latter.
+    fn draw(&self, canvas: &mut Canvas, unit: u64) -> (f64, f64) {
+        canvas.y += LINE;
+        canvas.words("", LEFT, &self.title);
+        canvas.y += 8.0;
+        match self.pitch {
+            Some(pitch) => self.draw_rows(canvas, pitch),
+            None => self.draw_row(canvas),
+        }
+        let (top, packed) = (canvas.y, self.bytes as f64);
+        canvas.rect("gap", "", [LEFT, top, STRIP, STRIP_HEIGHT]);
+        for block in &self.blocks {
+            let (x, width) = scaled(block.packed as f64, (block.packed + block.bytes) as f64, packed);
+            canvas.rect("", &self.colour(block), [x, top, width, STRIP_HEIGHT]);
+        }
+        let cuts = self.cuts(unit);
+        for at in cuts {
+            let x = LEFT + at as f64 * STRIP / packed.max(1.0);
+            let _ = writeln!(canvas.text, "<path class=\"cut\" d=\"M{x:.2} {top:.2}v{STRIP_HEIGHT}\"/>");
+        }
+        canvas.y = top + STRIP_HEIGHT - 6.0;
+        canvas.words("end", LEFT - 10.0, "packed");
+        canvas.y = top + STRIP_HEIGHT;
+        let first = self.blocks.first().map_or(0, |block| block.bytes);
+        scaled(0.0, first as f64, packed)
+    }
+
+    /// Where elements or blocks begin among the packed bytes, if there is space to show it.
+    fn cuts(&self, unit: u64) -> Vec<u64> {
+        let step = |step: u64| (step..self.bytes).step_by(step.max(1) as usize).collect();
+        match unit {
+            1.. if self.bytes / unit <= 100 => step(unit),
+            _ if self.blocks.len() <= 100 => self.blocks.iter().skip(1).map(|block| block.packed).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn draw_rows(&self, canvas: &mut Canvas, pitch: u64) {
+        let (rows, pitch) = (rows_of(self.low, self.high, pitch), pitch as i64);
+        let first = self.low.div_euclid(pitch);
+        let top = canvas.y;
+        let (height, space) = match rows {
+            0..=12 => (18.0, 2.0),
+            13..=LABELLED_ROWS => (14.0, 2.0),
+            _ => (ROWS_HEIGHT / rows as f64, 0.0),
+        };
+        let (drawn, drawn_height) = if space > 0.0 { (rows, height) } else { (1, ROWS_HEIGHT) };
+        for row in 0..drawn {
+            let y = top + row as f64 * (height + space);
+            canvas.rect("gap", "", [LEFT, y, STRIP, drawn_height]);
+            canvas.y = y + height.max(12.0) - 3.0;
+            canvas.words("end code", LEFT - 10.0, &short(first.saturating_add(row as i64).saturating_mul(pitch)));
+        }
+        for block in &self.blocks {
+            let mut from = block.low;
+            while from < block.high {
+                let row = from.div_euclid(pitch);
+                let to = (row + 1).saturating_mul(pitch).min(block.high);
+                let (x, width) = scaled(from.rem_euclid(pitch) as f64, (to - row * pitch) as f64, pitch as f64);
+                let y = top + (row - first) as f64 * (height + space);
+                canvas.rect("", &self.colour(block), [x, y, width, height]);
+                from = to;
+            }
+        }
+        canvas.y = top + rows as f64 * (height + space) + 10.0;
+    }
+
+    /// One row of memory, and bands to the packed bytes.
+    fn draw_row(&self, canvas: &mut Canvas) {
+        let (top, span) = (canvas.y, self.high.abs_diff(self.low) as f64);
+        canvas.rect("gap", "", [LEFT, top, STRIP, STRIP_HEIGHT]);
+        let bottom = top + STRIP_HEIGHT;
+        for block in &self.blocks {
+            let from = block.low.abs_diff(self.low) as f64;
+            let (x, width) = scaled(from, from + block.high.abs_diff(block.low) as f64, span);
+            let (packed, packed_width) =
+                scaled(block.packed as f64, (block.packed + block.bytes) as f64, self.bytes as f64);
+            let fill = self.colour(block);
+            canvas.rect("", &fill, [x, top, width, STRIP_HEIGHT]);
+            let below = [packed, packed + packed_width, bottom + BANDS_HEIGHT];
+            canvas.band("band", &fill, [x, x + width, bottom], below);
+        }
+        canvas.y = bottom - 6.0;
+        canvas.words("end code", LEFT - 10.0, &short(self.low));
+        canvas.y = bottom + BANDS_HEIGHT;
+    }
+}
+
+/// An offset, short enough for the margin.
+fn short(offset: i64) -> String {
+    let sign = if offset < 0 { "\u{2212}" } else { "" };
+    match offset.unsigned_abs() {
+        small @ 0..=99_999 => format!("{sign}{}", report::grouped(small)),
+        large => format!("{sign}{}", report::bytes(large)),
+    }
+}
+
+/// The picture of a view.
+pub fn svg(view: &View) -> String {
+    let mut canvas = Canvas { text: String::new(), y: LINE };
+    let first_line = view.notation.lines().last().unwrap_or_default();
+    canvas.words("title code", LEFT, first_line);
+    // Elements of one kind are told apart; where kinds differ, blocks are.
+    let unit = if let [elements] = &view.memory.elements[..] { elements.size } else { 0 };
+    let mut enlarged: Option<(f64, f64)> = None;
+    for frame in frames(view) {
+        if let Some((x, width)) = enlarged {
+            let top = canvas.y;
+            canvas.y += 8.0;
+            let below = [LEFT, LEFT + STRIP, canvas.y + LINE + 8.0];
+            canvas.band("zoom", "", [x, x + width, top], below);
+        }
+        enlarged = Some(frame.draw(&mut canvas, unit));
+    }
+    let height = canvas.y + 14.0;
+    let name = escaped(&view.name);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH:.0} {height:.0}\" width=\"{WIDTH:.0}\" height=\"{height:.0}\" \
+         role=\"img\">\n<title>{name}: memory and packed bytes</title>\n<style>{STYLE}</style>\n{}</svg>\n",
+        canvas.text
+    )
+}
