@@ -44,7 +44,7 @@ pub struct ElementRun {
     /// How many.
     count: u64,
     /// The kind, as layouts name it.
-    kind: &'static str,
+    pub kind: &'static str,
     /// Bytes of one.
     pub size: u64,
 }

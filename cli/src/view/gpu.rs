@@ -34,6 +34,17 @@ pub struct Share {
     pub sectors: Option<u64>,
 }
 
+/// Which thread moves a packed byte, where threads go through the packed bytes in order: words are dealt to the threads of a block in turn.
+#[derive(Clone, Copy, Serialize)]
+pub struct ThreadOrder {
+    /// Packed bytes of a word.
+    pub word: u64,
+    /// Threads of a block.
+    pub threads: u64,
+    /// Words of a thread.
+    pub words: u64,
+}
+
 /// The kernel of one direction.
 #[derive(Serialize)]
 pub struct GpuKernel {
@@ -45,6 +56,8 @@ pub struct GpuKernel {
     pub launch: String,
     /// What a block, a warp and a thread move.
     pub shares: Vec<Share>,
+    /// Which thread moves a packed byte, if that is as simple.
+    pub order: Option<ThreadOrder>,
     /// The kernels of calls that are aligned otherwise: what is special, and the kernel.
     pub others: Vec<(&'static str, String)>,
 }
@@ -73,29 +86,22 @@ pub struct GpuView {
     pub sectors: Option<(u64, u64, f64)>,
 }
 
-/// Packed bytes that a thread moves at once, if threads that follow each other move bytes that do.
-fn lane_of(family: &Family) -> Option<u64> {
-    match family {
-        Family::Words(words) => Some(words.word.into()),
-        Family::Shifted(shifted) => Some(shifted.word.into()),
-        Family::Gather(_) | Family::Scatter(_) => Some(SLOT),
-        _ => None,
-    }
-}
-
-/// Words that a thread moves one after the other.
-fn unroll_of(family: &Family) -> u64 {
-    match family {
-        Family::Words(words) => words.shape.unroll.into(),
-        _ => 1,
-    }
+/// The order of threads in the families that go through the packed bytes from the first to the last.
+fn order_of(variant: &Variant) -> Option<ThreadOrder> {
+    let (word, words) = match variant.family {
+        Family::Words(kernel) => (kernel.word.into(), kernel.shape.unroll.into()),
+        Family::Shifted(kernel) => (kernel.word.into(), 1),
+        Family::Gather(_) | Family::Scatter(_) => (SLOT, 1),
+        _ => return None,
+    };
+    Some(ThreadOrder { word, threads: variant.threads().into(), words })
 }
 
 fn shares(variant: &Variant, blocks: u64, bytes: u64, positions: &Positions<'_>) -> Vec<Share> {
     let threads = u64::from(variant.threads());
     let sectors = |bytes: u64| (bytes <= MOST_COUNTED).then(|| touched(positions, bytes, SECTOR).len() as u64);
     let grouped = report::grouped;
-    let Some(lane) = lane_of(&variant.family) else {
+    let Some(ThreadOrder { word, words, .. }) = order_of(variant) else {
         let share = |who, parts: u64, text: &str| {
             let packed = bytes.div_ceil(blocks.saturating_mul(parts).max(1));
             Share { who, packed, text: text.to_owned(), sectors: None }
@@ -106,24 +112,19 @@ fn shares(variant: &Variant, blocks: u64, bytes: u64, positions: &Positions<'_>)
             share("thread", threads, "on average, in the order that the family has"),
         ];
     };
-    let unroll = unroll_of(&variant.family);
-    let (block, warp) = ((threads * unroll * lane).min(bytes), (WARP * lane).min(bytes));
-    let apart = match unroll {
-        1 => format!("one word of {lane} bytes"),
-        _ => format!(
-            "{unroll} words of {lane} bytes, {} packed bytes apart, loaded before the first is stored",
-            grouped(threads * lane)
-        ),
+    let (block, warp) = ((threads * words * word).min(bytes), (WARP * word).min(bytes));
+    let apart = match words {
+        1 => format!("one word of {}", report::bytes(word)),
+        _ => {
+            let apart = grouped(threads * word);
+            format!("{words} words of {word} bytes, {apart} packed bytes apart, loaded before the first is stored")
+        }
     };
+    let share = |who, packed, text: &str, sectors| Share { who, packed, text: text.to_owned(), sectors };
     vec![
-        Share {
-            who: "block",
-            packed: block,
-            text: "packed bytes that follow each other".to_owned(),
-            sectors: sectors(block),
-        },
-        Share { who: "warp", packed: warp, text: "by one load of each lane".to_owned(), sectors: sectors(warp) },
-        Share { who: "thread", packed: (unroll * lane).min(bytes), text: apart, sectors: None },
+        share("block", block, "packed bytes that follow each other", sectors(block)),
+        share("warp", warp, "by one load of each lane", sectors(warp)),
+        share("thread", (words * word).min(bytes), &apart, None),
     ]
 }
 
@@ -141,7 +142,14 @@ fn kernel(plan: &GpuPlan, direction: Direction, bytes: u64, positions: &Position
         None => (format!("several launches of blocks of {threads} threads: no grid has as many blocks"), Vec::new()),
     };
     let others = CALLS.iter().skip(1).map(|&(call, memory, packed)| (call, text(&of(memory, packed))));
-    GpuKernel { direction: direction.to_string(), kernel: text(&variant), launch, shares, others: others.collect() }
+    GpuKernel {
+        direction: direction.to_string(),
+        kernel: text(&variant),
+        launch,
+        shares,
+        order: order_of(&variant),
+        others: others.collect(),
+    }
 }
 
 impl GpuView {
@@ -160,9 +168,9 @@ impl GpuView {
         let directions = [Direction::Pack, Direction::Unpack];
         let kernels = directions.map(|direction| kernel(plan, direction, bytes, &positions)).into();
         let variant = plan.variant(Direction::Pack, &Call::whole(bytes));
-        let warp = lane_of(&variant.family).map(|lane| {
-            let bytes = (WARP * lane).min(bytes);
-            WarpView { lane, bytes, sectors: touched(&positions, bytes, SECTOR) }
+        let warp = order_of(&variant).map(|ThreadOrder { word, .. }| {
+            let bytes = (WARP * word).min(bytes);
+            WarpView { lane: word, bytes, sectors: touched(&positions, bytes, SECTOR) }
         });
         GpuView { remark: None, kernels, warp, sectors }
     }

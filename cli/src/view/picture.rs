@@ -1,7 +1,7 @@
 //! One picture of a type without scripts: memory, and the packed bytes below it. Where a type is too large to be drawn whole, its first copy
 //! follows enlarged, and the first copy in that.
 
-use super::data::View;
+use super::data::{ElementRun, View};
 use super::page::escaped;
 use super::palette;
 use super::regions::{Content, Entry, Region};
@@ -37,12 +37,15 @@ const ONE_ROW: u64 = 128;
 /// Enlargements, the whole among them.
 const MOST_FRAMES: usize = 4;
 
+/// Pixels of a letter inside of a block.
+const LETTER: f64 = 6.8;
+
 /// Letters of a line.
 const MOST_LETTERS: usize = 112;
 
 /// Legible on white and on black: a picture on a page does not know which of them it stands on.
 const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#768390}.code{font-family:ui-monospace,monospace}.title{font-weight:600}\
-                     .end{text-anchor:end}.gap{fill:#8b949e;fill-opacity:.2}.band{fill-opacity:.28}.zoom{fill:#8b949e;fill-opacity:.12}\
+                     .end{text-anchor:end}.in{font:11px ui-monospace,monospace;text-anchor:middle;fill:#14181d;fill-opacity:.82}.gap{fill:#8b949e;fill-opacity:.2}.band{fill-opacity:.28}.zoom{fill:#8b949e;fill-opacity:.12}\
                      .cut{stroke:#fff;stroke-opacity:.65}";
 
 /// Consecutive bytes of memory and of the packed bytes.
@@ -164,12 +167,14 @@ fn rows_of(low: i64, high: i64, pitch: u64) -> u64 {
 }
 
 /// A picture that grows downwards.
-struct Canvas {
+struct Canvas<'a> {
     text: String,
     y: f64,
+    /// The elements of a type of one kind.
+    elements: Option<&'a ElementRun>,
 }
 
-impl Canvas {
+impl Canvas<'_> {
     fn rect(&mut self, class: &str, fill: &str, [x, y, width, height]: [f64; 4]) {
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let fill = if fill.is_empty() { String::new() } else { format!(" fill=\"{fill}\"") };
@@ -182,6 +187,22 @@ impl Canvas {
     fn words(&mut self, class: &str, x: f64, text: &str) {
         let text = escaped(&report::cut(text, MOST_LETTERS));
         let _ = writeln!(self.text, "<text class=\"{class}\" x=\"{x:.2}\" y=\"{:.2}\">{text}</text>", self.y);
+    }
+
+    /// What a block is, inside of it, if there is space.
+    fn caption(&mut self, block: &Block, [x, y, width, height]: [f64; 4]) {
+        let of_kind =
+            self.elements.filter(|elements| block.region.is_none() && block.bytes.is_multiple_of(elements.size));
+        let kind = of_kind.map(|elements| match block.bytes / elements.size {
+            1 => elements.kind.to_owned(),
+            number => format!("{number}\u{d7}{}", elements.kind),
+        });
+        let texts = [kind, Some(format!("{} B", report::grouped(block.bytes)))];
+        let fits = |text: &String| height >= 14.0 && text.chars().count() as f64 * LETTER + 4.0 < width;
+        if let Some(text) = texts.into_iter().flatten().find(fits) {
+            let (x, y) = (x + width / 2.0, y + height / 2.0 + 4.0);
+            let _ = writeln!(self.text, "<text class=\"in\" x=\"{x:.2}\" y=\"{y:.2}\">{text}</text>");
+        }
     }
 
     /// An area between two horizontal lines.
@@ -209,7 +230,7 @@ impl Frame {
     }
 
     /// Draws memory and packed bytes; returns where the first block is among the latter.
-    fn draw(&self, canvas: &mut Canvas, unit: u64) -> (f64, f64) {
+    fn draw(&self, canvas: &mut Canvas<'_>) -> (f64, f64) {
         canvas.y += LINE;
         canvas.words("", LEFT, &self.title);
         canvas.y += 8.0;
@@ -222,9 +243,9 @@ impl Frame {
         for block in &self.blocks {
             let (x, width) = scaled(block.packed as f64, (block.packed + block.bytes) as f64, packed);
             canvas.rect("", &self.colour(block), [x, top, width, STRIP_HEIGHT]);
+            canvas.caption(block, [x, top, width, STRIP_HEIGHT]);
         }
-        let cuts = self.cuts(unit);
-        for at in cuts {
+        for at in self.cuts() {
             let x = LEFT + at as f64 * STRIP / packed.max(1.0);
             let _ = writeln!(canvas.text, "<path class=\"cut\" d=\"M{x:.2} {top:.2}v{STRIP_HEIGHT}\"/>");
         }
@@ -235,17 +256,13 @@ impl Frame {
         scaled(0.0, first as f64, packed)
     }
 
-    /// Where elements or blocks begin among the packed bytes, if there is space to show it.
-    fn cuts(&self, unit: u64) -> Vec<u64> {
-        let step = |step: u64| (step..self.bytes).step_by(step.max(1) as usize).collect();
-        match unit {
-            1.. if self.bytes / unit <= 100 => step(unit),
-            _ if self.blocks.len() <= 100 => self.blocks.iter().skip(1).map(|block| block.packed).collect(),
-            _ => Vec::new(),
-        }
+    /// Where blocks begin among the packed bytes, if there is space to show it.
+    fn cuts(&self) -> Vec<u64> {
+        let begins = self.blocks.iter().skip(1).map(|block| block.packed);
+        if self.blocks.len() <= 100 { begins.collect() } else { Vec::new() }
     }
 
-    fn draw_rows(&self, canvas: &mut Canvas, pitch: u64) {
+    fn draw_rows(&self, canvas: &mut Canvas<'_>, pitch: u64) {
         let (rows, pitch) = (rows_of(self.low, self.high, pitch), pitch as i64);
         let first = self.low.div_euclid(pitch);
         let top = canvas.y;
@@ -268,7 +285,12 @@ impl Frame {
                 let to = (row + 1).saturating_mul(pitch).min(block.high);
                 let (x, width) = scaled(from.rem_euclid(pitch) as f64, (to - row * pitch) as f64, pitch as f64);
                 let y = top + (row - first) as f64 * (height + space);
-                canvas.rect("", &self.colour(block), [x, y, width, height]);
+                // Rows thinner than a pixel would let the ground through.
+                let drawn = if space > 0.0 { height } else { height + 0.5 };
+                canvas.rect("", &self.colour(block), [x, y, width, drawn]);
+                if to - from == block.high - block.low {
+                    canvas.caption(block, [x, y, width, height]);
+                }
                 from = to;
             }
         }
@@ -276,7 +298,7 @@ impl Frame {
     }
 
     /// One row of memory, and bands to the packed bytes.
-    fn draw_row(&self, canvas: &mut Canvas) {
+    fn draw_row(&self, canvas: &mut Canvas<'_>) {
         let (top, span) = (canvas.y, self.high.abs_diff(self.low) as f64);
         canvas.rect("gap", "", [LEFT, top, STRIP, STRIP_HEIGHT]);
         let bottom = top + STRIP_HEIGHT;
@@ -287,6 +309,7 @@ impl Frame {
                 scaled(block.packed as f64, (block.packed + block.bytes) as f64, self.bytes as f64);
             let fill = self.colour(block);
             canvas.rect("", &fill, [x, top, width, STRIP_HEIGHT]);
+            canvas.caption(block, [x, top, width, STRIP_HEIGHT]);
             let below = [packed, packed + packed_width, bottom + BANDS_HEIGHT];
             canvas.band("band", &fill, [x, x + width, bottom], below);
         }
@@ -307,11 +330,10 @@ fn short(offset: i64) -> String {
 
 /// The picture of a view.
 pub fn svg(view: &View) -> String {
-    let mut canvas = Canvas { text: String::new(), y: LINE };
+    let elements = if let [elements] = &view.memory.elements[..] { Some(elements) } else { None };
+    let mut canvas = Canvas { text: String::new(), y: LINE, elements };
     let first_line = view.notation.lines().last().unwrap_or_default();
     canvas.words("title code", LEFT, first_line);
-    // Elements of one kind are told apart; where kinds differ, blocks are.
-    let unit = if let [elements] = &view.memory.elements[..] { elements.size } else { 0 };
     let mut enlarged: Option<(f64, f64)> = None;
     for frame in frames(view) {
         if let Some((x, width)) = enlarged {
@@ -320,7 +342,7 @@ pub fn svg(view: &View) -> String {
             let below = [LEFT, LEFT + STRIP, canvas.y + LINE + 8.0];
             canvas.band("zoom", "", [x, x + width, top], below);
         }
-        enlarged = Some(frame.draw(&mut canvas, unit));
+        enlarged = Some(frame.draw(&mut canvas));
     }
     let height = canvas.y + 14.0;
     let name = escaped(&view.name);

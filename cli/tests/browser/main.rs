@@ -140,6 +140,28 @@ fn parts_are_enlarged_down_to_runs() {
 
 #[test]
 #[ignore = "needs a browser; ./test view runs it"]
+fn threads_have_their_words_in_memory_and_packed() {
+    let folder = tempdir().expect("a folder");
+    let mut browser = Browser::start(folder.path());
+    let file = folder.path().join("page.html");
+    dtc(folder.path(), &["view", "vector 12 5 14 double", "-o", file.to_str().expect("a name")]).fine();
+    browser.open(&file);
+    browser.evaluate("byId('colours').value = 'threads'; byId('colours').dispatchEvent(new Event('change'))");
+    let labels = browser.evaluate(
+        "[...document.querySelectorAll('#map [data-side=memory][data-block=\"2\"] .label')].map((each) => each.textContent)",
+    );
+    assert_eq!(labels, serde_json::json!(["T10", "T11", "T12", "T13", "T14"]));
+    let place = middle(&mut browser, "packed", 6);
+    browser.click(place);
+    assert!(browser.text("#info").contains("0.30 \u{2026} 0.34"), "{}", browser.text("#info"));
+    // Other rows keep what is marked.
+    browser.evaluate("byId('pitch').value = '0'; byId('pitch').dispatchEvent(new Event('change'))");
+    assert_eq!(marked(&mut browser, "memory"), serde_json::json!([6]));
+    assert_eq!(browser.errors(), Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "needs a browser; ./test view runs it"]
 fn the_slider_shows_each_pass() {
     each_page(|browser, name| {
         if name == "tables" {

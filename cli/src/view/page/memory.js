@@ -17,7 +17,31 @@ const map = {
   shapes: [],
   pinned: -1,
   pitch: "auto",
+  /** What colours and labels stand for: "order", or "threads" of a GPU that packs. */
+  colours: "order",
 };
+
+/** Which thread of a GPU packs a byte: words are dealt to the threads of a block in turn. Nothing where a kernel has another order. */
+function threadOf(packed) {
+  const order = view.gpu && view.gpu.kernels.length ? view.gpu.kernels[0].order : null;
+  if (!order) return null;
+  const word = Math.floor(packed / order.word);
+  const inBlock = word % (order.threads * order.words);
+  return { word, size: order.word, thread: inBlock % order.threads, turn: Math.floor(inBlock / order.threads), block: Math.floor(word / (order.threads * order.words)), words: order.words };
+}
+
+/** The words of threads in a range of the packed bytes, as [first packed byte, size, thread]; nothing if they are too many. */
+function wordsIn(from, to, most) {
+  const found = [];
+  for (let at = from; at < to;) {
+    const thread = threadOf(at);
+    if (!thread || found.length > most) return null;
+    const end = Math.min((thread.word + 1) * thread.size, to);
+    found.push([at, end - at, thread]);
+    at = end;
+  }
+  return found;
+}
 
 /** The region of the whole, as a frame: a region, where it is, and which of its copies are drawn. */
 function wholeFrame() {
@@ -182,6 +206,9 @@ function drawMap() {
   drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
   byId("map").replaceChildren(drawing);
   byId("map").classList.remove("chosen");
+  const threads = map.colours === "threads";
+  byId("legend-first").textContent = threads ? "lane 0" : "first packed";
+  byId("legend-last").textContent = threads ? "31" : "last";
   drawPath();
   tell(-1);
 }
@@ -211,16 +238,54 @@ function blockShape(index, kind, ...children) {
 
 const minimumWidth = 1.2;
 
-/** Lines between the elements of a strip, if there is space for them. */
-function cuts(drawing, places, y, height) {
-  if (places.length) drawing.append(shape("path", { class: "cuts", d: places.map((x) => `M${x.toFixed(2)} ${y.toFixed(2)}v${height.toFixed(2)}`).join("") }));
+/** Pixels of a letter inside of a block. */
+const LETTER = 6.7;
+
+/** Vertical lines in a strip. */
+function cuts(made, places, y, height) {
+  if (places.length) made.append(shape("path", { class: "cuts", d: places.map((x) => `M${x.toFixed(2)} ${y.toFixed(2)}v${height.toFixed(2)}`).join("") }));
+}
+
+/** What is inside of a part of a block: each element with its kind, if there is space, or the block in a word. `packed` is the first of its packed bytes. */
+function inside(made, block, { x, y, width, height, packed, bytes }) {
+  if (map.colours === "threads" && writeThreads(made, block, { x, y, width, height, packed, bytes })) return;
+  if (height < 14) return;
+  const write = (text, at, wide) => made.append(shape("text", { class: "label", x: at + wide / 2, y: y + height / 2 + 4 }, text));
+  const fits = (text, wide) => text && text.length * LETTER + 6 < wide;
+  const elements = block.group || block.runs > 1 ? null : elementsIn(packed, packed + bytes, 400);
+  const scale = width / bytes;
+  if (elements && elements.length && elements.every(([, size, kind]) => fits(kind, size * scale))) {
+    cuts(made, elements.slice(1).map(([at]) => x + (at - packed) * scale), y, height);
+    for (const [at, size, kind] of elements) write(kind, x + (at - packed) * scale, size * scale);
+    return;
+  }
+  const text = [elementsText(block), `${grouped(block.bytes)} B`].find((text) => fits(text, width));
+  if (text) write(text, x, width);
+  else if (elements && elements.every(([, size]) => size * scale > 4)) cuts(made, elements.slice(1).map(([at]) => x + (at - packed) * scale), y, height);
+}
+
+/** The words of threads inside of a part of a block, in the colours of their lanes; whether there is space for them. */
+function writeThreads(made, block, { x, y, width, height, packed, bytes }) {
+  const words = block.group || block.runs > 1 ? null : wordsIn(packed, packed + bytes, 256);
+  if (!words) return false;
+  const scale = width / bytes;
+  const labelled = height >= 14 && words.every(([, size, { thread }]) => `T${thread}`.length * LETTER + 4 < size * scale);
+  for (const [at, size, { thread }] of words) {
+    const [begin, wide] = [x + (at - packed) * scale, Math.max(size * scale, 0.5)];
+    made.append(shape("rect", { class: "word", x: begin, y, width: wide, height, fill: colour((thread % 32 + 0.5) / 32) }));
+    if (labelled) made.append(shape("text", { class: "label", x: begin + wide / 2, y: y + height / 2 + 4 }, `T${thread}`));
+  }
+  cuts(made, words.slice(1).map(([at]) => x + (at - packed) * scale), y, height);
+  return true;
 }
 
 /** Memory in rows; returns where it ends. */
 function drawRows(drawing, { left, strip, width }, pitch) {
   const base = Math.floor(map.low / pitch), rows = rowsOf(map.low, map.high, pitch);
-  const row = Math.min(22, Math.max(420 / rows, 0.7)), space = row > 8 ? 2 : 0, scale = strip / pitch;
-  const top = (at) => 2 + at * row;
+  const row = Math.min(22, rows > 40 ? Math.max(420 / rows, 0.7) : 560 / rows), space = row > 8 ? 2 : 0, scale = strip / pitch;
+  // Rows of a plane stand together.
+  const plane = space ? planeOf(pitch, rows) : 0;
+  const top = (at) => 2 + at * row + (plane ? 7 * (Math.floor((base + at) / plane) - Math.floor(base / plane)) : 0);
   if (!space) drawing.append(shape("rect", { class: "gap", x: left, y: 2, width: strip, height: rows * row }));
   const labelled = space ? Math.ceil(15 / row) : Math.ceil(30 / row);
   const long = grouped((base + rows) * pitch).length > (width < 560 ? 6 : 10);
@@ -231,33 +296,35 @@ function drawRows(drawing, { left, strip, width }, pitch) {
       drawing.append(shape("text", { class: "end", x: left - 8, y }, label((base + at) * pitch, long)));
     }
   }
-  drawGrid(drawing, { left, strip }, pitch, rows, row);
+  drawGrid(drawing, { left, strip }, pitch, top(rows - 1) + row);
   map.blocks.forEach((block, index) => {
     const made = blockShape(index, "memory");
+    let packed = block.packed;
     for (const part of wrapped(block, pitch, base)) {
-      const wide = Math.max((part.end - part.begin) * scale, minimumWidth);
-      const x = Math.min(left + part.begin * scale, left + strip - wide);
-      made.append(shape("rect", { x, y: top(part.row), width: wide, height: part.rows * row - space, fill: colourOf(block), "shape-rendering": space ? "auto" : "crispEdges" }));
-      caption(made, block, x, top(part.row), wide, part.rows * row - space);
+      const wide = Math.max((part.end - part.begin) * scale, minimumWidth), height = top(part.row + part.rows - 1) + row - space - top(part.row);
+      const x = Math.min(left + part.begin * scale, left + strip - wide), bytes = part.end - part.begin;
+      made.append(shape("rect", { x, y: top(part.row), width: wide, height, fill: colourOf(block), "shape-rendering": space ? "auto" : "crispEdges" }));
+      if (part.rows === 1) inside(made, block, { x, y: top(part.row), width: wide, height, packed, bytes });
+      packed += bytes * part.rows;
     }
     drawing.append(made);
-    const elements = space && !block.group && block.runs === 1 ? elementsIn(block.packed, block.packed + block.bytes, 400) : null;
-    if (elements && elements.every(([, size]) => size * scale > 5)) {
-      for (const [at] of elements) {
-        const offset = block.low + at - block.packed, line = Math.floor(offset / pitch);
-        if (at > block.packed) cuts(drawing, [left + (offset - line * pitch) * scale], top(line - base), row - space);
-      }
-    }
   });
-  return top(rows) + 12;
+  return top(rows - 1) + row + 12;
+}
+
+/** Rows of a plane: of the next wider stride, if that is a few rows; otherwise 0. */
+function planeOf(pitch, rows) {
+  const wider = [...view.memory.strides].reverse().find((stride) => stride > pitch && stride % pitch === 0);
+  const plane = wider ? wider / pitch : 0;
+  return plane > 1 && plane < rows && rows / plane <= 16 ? plane : 0;
 }
 
 /** The places of elements in gaps too, where all are of one size: a matrix shows its columns. */
-function drawGrid(drawing, { left, strip }, pitch, rows, row) {
+function drawGrid(drawing, { left, strip }, pitch, end) {
   const [only, ...others] = view.memory.elements;
   if (!only || others.length || pitch % only.size || strip / pitch * only.size < 6) return;
   let d = "";
-  for (let at = only.size; at < pitch; at += only.size) d += `M${(left + at * strip / pitch).toFixed(2)} 2v${(rows * row).toFixed(2)}`;
+  for (let at = only.size; at < pitch; at += only.size) d += `M${(left + at * strip / pitch).toFixed(2)} 2v${(end - 2).toFixed(2)}`;
   drawing.append(shape("path", { class: "cuts grid", d }));
 }
 
@@ -265,14 +332,6 @@ function drawGrid(drawing, { left, strip }, pitch, rows, row) {
 function label(offset, long) {
   if (!long || offset === 0) return grouped(offset);
   return (offset < 0 ? "\u2212" : "") + bytesText(Math.abs(offset)).replace(" bytes", " B");
-}
-
-/** What a block is, inside of it. */
-function caption(made, block, x, y, width, height) {
-  if (height < 14) return;
-  const texts = [elementsText(block), `${grouped(block.bytes)} B`];
-  const text = texts.find((text) => text && text.length * 6.7 + 8 < width);
-  if (text) made.append(shape("text", { class: "label", x: x + width / 2, y: y + height / 2 + 4 }, text));
 }
 
 /** Memory in one row, and bands to the packed bytes; returns where they end. */
@@ -288,12 +347,8 @@ function drawRow(drawing, { left, strip, width }) {
     const band = shape("path", { class: "band", "data-block": index, d, fill: colourOf(block) });
     map.shapes[index].push(band);
     const made = blockShape(index, "memory", shape("rect", { x, y: top, width: wide, height, fill: colourOf(block) }));
-    caption(made, block, x, top, wide, height);
+    inside(made, block, { x, y: top, width: wide, height, packed: block.packed, bytes: Math.max(block.high - block.low, 1) });
     drawing.append(band, made);
-    const elements = !block.group && block.runs === 1 ? elementsIn(block.packed, block.packed + block.bytes, 400) : null;
-    if (elements && elements.every(([, size]) => size * scale > 5)) {
-      cuts(drawing, elements.slice(1).map(([at]) => left + (block.low - map.low + at - block.packed) * scale), top, height);
-    }
   });
   return top + height + bands;
 }
@@ -307,7 +362,7 @@ function drawPacked(drawing, { left, strip, width }, top) {
   map.blocks.forEach((block, index) => {
     const wide = Math.max(block.bytes * scale, minimumWidth), x = Math.min(left + (block.packed - map.begin) * scale, left + strip - wide);
     const made = blockShape(index, "packed", shape("rect", { x, y: top, width: wide, height, fill: colourOf(block) }));
-    caption(made, block, x, top, wide, height);
+    inside(made, block, { x, y: top, width: wide, height, packed: block.packed, bytes: Math.max(block.bytes, 1) });
     drawing.append(made);
     if (index && map.blocks.length <= 200) places.push(left + (block.packed - map.begin) * scale);
   });
@@ -375,6 +430,11 @@ function tell(index) {
   if (block.runs === 1) {
     const units = (size) => { const [from, to] = [Math.floor(block.low / size), Math.floor((block.high - 1) / size)]; return from === to ? grouped(from) : `${grouped(from)} \u2026 ${grouped(to)}`; };
     fields.push(field("sectors of 32 B", units(32)), field("lines of 64 B", units(64)));
+  }
+  const [first, last] = [threadOf(block.packed), threadOf(block.packed + block.bytes - 1)];
+  if (first && !block.group) {
+    const name = ({ block, thread, turn, words }) => `${grouped(block)}.${thread}${words > 1 ? ` word ${turn}` : ""}`;
+    fields.push(field("packed by thread", first.word === last.word ? name(first) : `${name(first)} \u2026 ${name(last)}`));
   }
   for (const [table, entry] of block.origins || []) fields.push(field(`table ${table}`, `[${entry}] = ${view.tables[table].entries[entry]}`));
   info.replaceChildren(title, ...fields);
@@ -447,6 +507,13 @@ function markChips(block) {
   }
 }
 
+/** Draws the same frame in another manner. */
+function redraw() {
+  const kept = map.pinned;
+  drawMap();
+  if (kept >= 0) pin(kept);
+}
+
 function startMap() {
   byId("gradient").style.background = `linear-gradient(90deg, ${Array.from({ length: 11 }, (_, stop) => colour(stop / 10)).join(", ")})`;
   drawTables();
@@ -458,15 +525,16 @@ function startMap() {
   area.addEventListener("click", (event) => { const index = indexOf(event); pin(index === map.pinned ? -1 : index); });
   area.addEventListener("dblclick", (event) => enlarge(indexOf(event)));
   area.addEventListener("keydown", onKey);
-  byId("pitch").addEventListener("change", () => { map.pitch = byId("pitch").value; const kept = map.pinned; drawMap(); if (kept >= 0) pin(kept); });
+  if (threadOf(0)) {
+    byId("colours").addEventListener("change", () => { map.colours = byId("colours").value; redraw(); });
+  } else byId("colours").parentElement.remove();
+  byId("pitch").addEventListener("change", () => { map.pitch = byId("pitch").value; redraw(); });
   drawMap();
   let width = area.clientWidth;
   new ResizeObserver(() => {
     if (area.clientWidth === width) return;
     width = area.clientWidth;
-    const kept = map.pinned;
-    drawMap();
-    if (kept >= 0) pin(kept);
+    redraw();
   }).observe(area);
 }
 startMap();

@@ -34,7 +34,7 @@ function warpOf({ lane, bytes, sectors }) {
   }
   const wanted = sectors.reduce((sum, unit) => sum + unit.wanted.reduce((part, { bytes: some }) => part + some, 0), 0);
   const share = sectors.length ? wanted / (sectors.length * 32) : 1;
-  const made = element("div", { class: "card" }, element("h3", {}, `the first warp of a pack: ${lanes} lanes of ${lane} bytes`), picture,
+  const made = element("div", { class: "card" }, element("h3", {}, `the first warp of a pack: ${lanes} lanes of ${bytesText(lane)}`), picture,
     element("p", { class: "faint" }, `reads ${grouped(sectors.length)} sectors of 32 bytes, ${bytesText(sectors.length * 32)} for ${bytesText(wanted)}: ${(100 * share).toPrecision(3)} % are wanted`),
     bar(share), unitsOf(sectors, 32, bytes, lane));
   const mark = (event) => {
@@ -71,11 +71,11 @@ function startGpu() {
   const { gpu } = view;
   if (!gpu) { byId("gpu-section").remove(); return; }
   if (gpu.remark) byId("gpu").append(element("p", {}, gpu.remark));
-  byId("gpu").append(element("div", { class: "cards" }, ...gpu.kernels.map(kernelCard)));
+  if (gpu.kernels.length) byId("gpu").append(element("div", { class: "cards" }, ...gpu.kernels.map(kernelCard)));
   const cards = [];
   if (gpu.sectors) cards.push(touchedCard("sectors", 32, gpu.sectors[0], gpu.sectors[1], gpu.sectors[2]));
   if (gpu.warp) cards.unshift(warpOf(gpu.warp));
-  byId("gpu").append(element("div", { class: "cards" }, ...cards));
+  if (cards.length) byId("gpu").append(element("div", { class: "cards" }, ...cards));
 }
 
 function startCpu() {
@@ -101,7 +101,7 @@ function startCpu() {
       unitsOf(cpu.lines, 64, wanted, 64)));
   }
   if (cpu.touched && view.gpu && view.gpu.sectors) lines.push(touchedCard("cache lines", 64, cpu.touched[0], view.gpu.sectors[1], cpu.touched[1]));
-  byId("cpu").append(element("div", { class: "cards" }, ...lines));
+  if (lines.length) byId("cpu").append(element("div", { class: "cards" }, ...lines));
 }
 
 function startRoofline() {
