@@ -13,7 +13,7 @@ use crate::commands::explain::{LAYOUT_WORDS, PLAN_WORDS};
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::json::Description;
 use dtc_compiler::datatype::{Datatype, Facts, TabledDatatype};
-use dtc_compiler::layout::{Kind, Layout, Node, Overlap};
+use dtc_compiler::layout::{Kind, Layout, Node, Overlap, Run};
 use dtc_compiler::plan::Plan;
 use dtc_compiler::plan::gpu::{Roofline, TabledVariant};
 use dtc_compiler::tabled::TabledLayout;
@@ -29,6 +29,9 @@ const MOST_STRIDES: usize = 8;
 
 /// Nodes that are written out of a layout that no table moves.
 const FIXED_LINES: usize = 48;
+
+/// Pieces of a lowered layout whose kinds are looked at.
+const MOST_PIECES: usize = 1 << 16;
 
 /// Integers beyond this are rounded by browsers.
 const EXACT: u64 = 1 << 53;
@@ -103,14 +106,30 @@ fn fact(name: &str, value: impl ToString) -> Fact {
     (name.to_owned(), value.to_string())
 }
 
-/// The strides of all streams, widest first.
+/// The distance from entry to entry of a list, if it is the same everywhere.
+fn distance(mut places: impl Iterator<Item = i64>) -> Option<u64> {
+    let (first, second) = (places.next()?, places.next()?);
+    let stride = second.checked_sub(first)?;
+    let mut last = second;
+    let same = places.all(|place| place.checked_sub(std::mem::replace(&mut last, place)) == Some(stride));
+    same.then_some(stride.unsigned_abs())
+}
+
+/// The strides of all streams, and of lists whose runs begin or end at one, as those of a triangle do; widest first.
 fn strides<'a>(layouts: impl IntoIterator<Item = &'a Layout>) -> Vec<u64> {
     let mut strides = Vec::new();
     for layout in layouts {
-        strides.extend(layout.nodes().filter_map(|(_, node)| match node {
-            Node::Stream { stride, .. } => Some(stride.unsigned_abs()),
-            _ => None,
-        }));
+        for (_, node) in layout.nodes() {
+            match node {
+                Node::Stream { stride, .. } => strides.push(stride.unsigned_abs()),
+                Node::Runs { runs, kind } => {
+                    let end = |run: &Run| run.offset + (run.count * kind.size()) as i64;
+                    strides.extend(distance(runs.iter().map(|run| run.offset)));
+                    strides.extend(distance(runs.iter().map(end)));
+                }
+                _ => {}
+            }
+        }
     }
     strides.retain(|&stride| stride > 0);
     strides.sort_unstable_by(|one, other| other.cmp(one));
@@ -133,14 +152,14 @@ fn elements(lowered: &Layout) -> Vec<ElementRun> {
     }
     let mut packed = 0;
     let mut pieces: Vec<ElementRun> = Vec::new();
-    for piece in lowered.walk().take(MOST_ENTRIES + 1) {
+    for piece in lowered.walk().take(MOST_PIECES) {
         match pieces.last_mut() {
             Some(last) if last.kind == piece.kind.name() => last.count += piece.count,
             _ => pieces.push(elements(packed, piece.count, piece.kind)),
         }
         packed += piece.bytes();
     }
-    if packed == lowered.size() { pieces } else { Vec::new() }
+    if packed == lowered.size() && pieces.len() <= MOST_ENTRIES { pieces } else { Vec::new() }
 }
 
 /// The memory of `count` elements; of one, where the offsets of more leave 63 bits. Returns how many there are too.

@@ -16,6 +16,7 @@ mod roofline;
 mod stages;
 mod tables;
 mod touched;
+mod window;
 
 use data::View;
 use dtc_compiler::datatype::json::Description;

@@ -5,12 +5,13 @@ use super::data::{ElementRun, View};
 use super::page::escaped;
 use super::palette;
 use super::regions::{Content, Entry, Region};
+use super::window::{WindowRun, runs_within};
 use dtc_measure::report;
 use std::fmt::Write;
 
 /// Pixels of the picture, of its margins, and of the strips between them.
 const WIDTH: f64 = 880.0;
-const LEFT: f64 = 76.0;
+const LEFT: f64 = 84.0;
 const STRIP: f64 = WIDTH - LEFT - 16.0;
 
 /// Pixels of a line of text, of a strip, and of the space in which bands lead from memory to packed bytes.
@@ -31,6 +32,9 @@ const LABELLED_ROWS: u64 = 24;
 /// Pixels of rows without offsets, all together.
 const ROWS_HEIGHT: f64 = 200.0;
 
+/// Rows of a window of memory.
+const WINDOW_ROWS: u64 = 24;
+
 /// Bytes up to which memory is one row.
 const ONE_ROW: u64 = 128;
 
@@ -40,8 +44,9 @@ const MOST_FRAMES: usize = 4;
 /// Pixels of a letter inside of a block.
 const LETTER: f64 = 6.8;
 
-/// Letters of a line.
+/// Letters of a line, and of one in letters of equal width.
 const MOST_LETTERS: usize = 112;
+const MOST_CODE: usize = 98;
 
 /// Legible on white and on black: a picture on a page does not know which of them it stands on.
 const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#768390}.code{font-family:ui-monospace,monospace}.title{font-weight:600}\
@@ -109,7 +114,11 @@ fn blocks_of(regions: &[Region], number: usize, memory: i64) -> (Vec<Block>, Str
             blocks.extend(listed.iter().map(|entry| block_of(regions, entry, memory, 0)));
             let shown = listed.len() as u64;
             let words = if shown < *of { format!(", {} of them drawn", grouped(shown)) } else { String::new() };
-            let what = if shown == region.runs { "runs" } else { "listed places" };
+            let what = match shown {
+                _ if shown < *of => "listed places",
+                _ if shown == region.runs => "runs",
+                _ => "parts",
+            };
             (blocks, format!("{} {what}{words}", grouped(*of)))
         }
         Content::Copies { count, stride, first } => {
@@ -143,6 +152,12 @@ fn frames(view: &View) -> Vec<Frame> {
         let region = &regions[number];
         let (low, high) = (memory.saturating_add(region.low), memory.saturating_add(region.high));
         let (blocks, words) = blocks_of(regions, number, memory);
+        if is_interleaved(&blocks)
+            && let Some(window) = window(view, number, memory)
+        {
+            frames.push(window);
+            break;
+        }
         let span = report::bytes(high.abs_diff(low));
         let what = if frames.is_empty() { "memory" } else { "the first copy, enlarged" };
         let title = format!("{what}: {} in {span}, {words}", report::bytes(region.bytes));
@@ -151,6 +166,41 @@ fn frames(view: &View) -> Vec<Frame> {
         frames.push(Frame { title, low, high, bytes: region.bytes, blocks, pitch });
     }
     frames
+}
+
+/// Whether a block begins inside of another one.
+fn is_interleaved(blocks: &[Block]) -> bool {
+    let mut sorted: Vec<&Block> = blocks.iter().collect();
+    sorted.sort_by_key(|block| block.low);
+    blocks.iter().any(|block| block.region.is_some()) && sorted.windows(2).any(|pair| pair[1].low < pair[0].high)
+}
+
+/// The first memory of a region, run by run, in rows of a stride that has some runs beside each other; nothing if there is no such stride.
+fn window(view: &View, number: usize, memory: i64) -> Option<Frame> {
+    let (regions, region) = (&view.memory.regions, &view.memory.regions[number]);
+    let low = memory.checked_add(region.low)?;
+    let of = |pitch: u64, rows: u64| {
+        let begin = low.checked_sub(low.rem_euclid(i64::try_from(pitch).ok()?))?;
+        let end = begin.checked_add_unsigned(pitch.checked_mul(rows)?)?;
+        Some((begin, end, runs_within(regions, number, memory, begin..end)?))
+    };
+    let beside = |pitch: &u64| of(*pitch, 1).is_some_and(|(_, _, runs)| runs.len() > 2);
+    let pitch = *view.memory.strides.iter().rev().find(|pitch| beside(pitch))?;
+    let all = [WINDOW_ROWS, WINDOW_ROWS / 2, WINDOW_ROWS / 4, 1];
+    let (begin, end, mut runs) = all.into_iter().find_map(|rows| of(pitch, rows))?;
+    runs.sort_by_key(|run| run.packed);
+    let block = |run: &WindowRun| {
+        let (low, high) = (run.memory.max(begin), run.memory.saturating_add_unsigned(run.bytes).min(end));
+        Block { low, high, packed: run.packed, bytes: run.bytes, region: None }
+    };
+    let blocks: Vec<Block> = runs.iter().map(block).collect();
+    let (whole, span) = (report::bytes(region.bytes), report::bytes(region.high.abs_diff(region.low)));
+    let title = format!(
+        "a window of {} on {whole} in {span}, whose copies are interleaved: {} runs",
+        report::bytes(end.abs_diff(begin)),
+        report::grouped(blocks.len() as u64)
+    );
+    Some(Frame { title, low: begin, high: end, bytes: region.bytes, blocks, pitch: Some(pitch) })
 }
 
 /// The narrowest stride at which memory is wrapped in a few rows; nothing where it is one row.
@@ -185,7 +235,8 @@ impl Canvas<'_> {
     }
 
     fn words(&mut self, class: &str, x: f64, text: &str) {
-        let text = escaped(&report::cut(text, MOST_LETTERS));
+        let most = if class.contains("code") { MOST_CODE } else { MOST_LETTERS };
+        let text = escaped(&report::cut(text, most));
         let _ = writeln!(self.text, "<text class=\"{class}\" x=\"{x:.2}\" y=\"{:.2}\">{text}</text>", self.y);
     }
 
@@ -259,7 +310,8 @@ impl Frame {
     /// Where blocks begin among the packed bytes, if there is space to show it.
     fn cuts(&self) -> Vec<u64> {
         let begins = self.blocks.iter().skip(1).map(|block| block.packed);
-        if self.blocks.len() <= 100 { begins.collect() } else { Vec::new() }
+        let drawn: u64 = self.blocks.iter().map(|block| block.bytes).sum();
+        if self.blocks.len() <= 100 && drawn == self.bytes { begins.collect() } else { Vec::new() }
     }
 
     fn draw_rows(&self, canvas: &mut Canvas<'_>, pitch: u64) {

@@ -162,6 +162,30 @@ fn threads_have_their_words_in_memory_and_packed() {
 
 #[test]
 #[ignore = "needs a browser; ./test view runs it"]
+fn windows_show_interleaved_copies_run_by_run() {
+    let folder = tempdir().expect("a folder");
+    let mut browser = Browser::start(folder.path());
+    let file = folder.path().join("page.html");
+    let notation =
+        "struct [1@0 (hvector 4096 1 24 double), 1@8 (hvector 4096 1 24 int), 1@16 (hvector 4096 1 24 char)]";
+    dtc(folder.path(), &["view", notation, "-o", file.to_str().expect("a name")]).fine();
+    browser.open(&file);
+    assert!(browser.text("#window").contains("window 1 of 171"), "{}", browser.text("#window"));
+    let second = |browser: &mut Browser| browser.evaluate("map.blocks.filter((block) => block.bytes === 4)[1]");
+    let before = second(&mut browser);
+    assert_eq!((&before["low"], &before["packed"]), (&32.into(), &(4096 * 8 + 4).into()));
+    let place = browser.middle("#window-on");
+    browser.click(place);
+    let behind = second(&mut browser);
+    assert_eq!((&behind["low"], &behind["packed"]), (&(32 + 576).into(), &(4096 * 8 + 4 + 24 * 4).into()));
+    let place = middle(&mut browser, "memory", 30);
+    browser.click(place);
+    assert_eq!(marked(&mut browser, "packed"), serde_json::json!([30]));
+    assert_eq!(browser.errors(), Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "needs a browser; ./test view runs it"]
 fn the_slider_shows_each_pass() {
     each_page(|browser, name| {
         if name == "tables" {

@@ -3,6 +3,8 @@
 /** A graph, whose places the page was given. */
 function drawGraph(drawing) {
   const made = shape("svg", { viewBox: `0 0 ${drawing.width} ${drawing.height}`, width: drawing.width, height: drawing.height, role: "img" });
+  // Texts stay legible; what is wider is scrolled.
+  made.style.minWidth = `${Math.round(drawing.width * 0.7)}px`;
   const labels = [];
   for (const { from, to, text } of drawing.edges) {
     const [above, below] = [drawing.nodes[from], drawing.nodes[to]];
@@ -32,10 +34,10 @@ function compared(text, before) {
 }
 
 /** A graph with its title and text. */
-const column = (title, drawing, ...text) => element("div", { class: "column" }, element("h3", {}, title), drawGraph(drawing), element("pre", {}, ...text));
+const column = (title, drawing, ...text) => element("div", { class: "column" }, element("h3", {}, title), element("div", { class: "graph" }, drawGraph(drawing)), ...(text.length ? [element("pre", {}, ...text)] : []));
 
 /** The title of a stage. */
-const stageTitle = (stage, index) => (index === 0 ? "layout as lowered" : `layout after ${stage.pass}`);
+const stageTitle = (stage, index) => (index === 0 ? "layout as lowered" : `layout after ${stage.pass === "canonical" ? "all passes" : stage.pass}`);
 
 function showStage(index) {
   const { stages } = view;
@@ -47,7 +49,7 @@ function showStage(index) {
     if (Number(button.dataset.stage) === index) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
-  byId("layouts").replaceChildren(column("constructors", view.constructors, view.notation), column(stageTitle(stage, index), stage.drawing, ...(index ? compared(stage.text, stages[index - 1].text) : [stage.text])),
+  byId("layouts").replaceChildren(column("constructors", view.constructors, ...(view.notation.length <= 600 ? [view.notation] : [])), column(stageTitle(stage, index), stage.drawing, ...(index ? compared(stage.text, stages[index - 1].text) : [stage.text])),
     column("canonical layout", { ...stages[last].drawing, nodes: stages[last].drawing.nodes.map((node) => ({ ...node, new: false })) }, stages[last].text));
 }
 

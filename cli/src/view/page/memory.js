@@ -12,6 +12,8 @@ const ONE_ROW = 128;
 const map = {
   /** The parts that were enlarged, the whole first. */
   frames: [],
+  /** Boxes that were computed. */
+  boxes: new Map(),
   blocks: [],
   /** The shapes of each block. */
   shapes: [],
@@ -82,8 +84,22 @@ function isListed(number, copies) {
   return runs * copies <= MOST_RUNS && (first.region === undefined || isListed(first.region, 1));
 }
 
-/** The blocks of a frame in packed order, and what they are. */
+/** The blocks of a frame in packed order, and what they are. Few copies are drawn as what is in them. */
 function blocksOf(frame) {
+  let found = ownBlocks(frame);
+  while (found.blocks.length < MOST_BLOCKS / 2 && found.blocks.some((block) => block.region !== null) && !found.blocks.some((block) => block.group || block.origins)) {
+    const inner = found.blocks.map((block) => (block.region === null
+      ? { blocks: [block], words: "run" }
+      : ownBlocks({ region: block.region, memory: block.origin, packed: block.packed, from: 0, to: null })));
+    const blocks = inner.flatMap((each) => each.blocks);
+    if (blocks.length > 2 * MOST_BLOCKS) break;
+    found = { ...found, blocks, words: inner.every((each) => each.words === inner[0].words) ? inner[0].words : "part" };
+  }
+  return found;
+}
+
+/** The entries of a region, or its copies, as blocks. */
+function ownBlocks(frame) {
   const region = view.memory.regions[frame.region];
   if (region.content.entries) {
     const { of, listed } = region.content.entries;
@@ -114,7 +130,7 @@ function blocksOf(frame) {
 const rowsOf = (low, high, pitch) => Math.floor((high - 1) / pitch) - Math.floor(low / pitch) + 1;
 
 /** Pitches that a range may be wrapped at, with the one that shows its structure best first; 0 is one row. */
-function pitchesOf(low, high, stride) {
+function pitchesOf(low, high, stride, number) {
   const span = high - low;
   const own = [...new Set([Math.abs(stride || 0), ...view.memory.strides])].filter((pitch) => pitch > 0).sort((one, other) => one - other);
   const fits = (pitch) => { const rows = rowsOf(low, high, pitch); return rows >= 2 && rows <= MOST_ROWS; };
@@ -124,22 +140,58 @@ function pitchesOf(low, high, stride) {
     while (best && rowsOf(low, high, best) > 32) best *= 2;
     if (!fits(best)) best = 0;
   }
+  // Many blocks without a stride are more legible in several rows.
+  if (best === 0 && number > 96) best = 2 ** Math.ceil(Math.log2(span / 20));
   const all = [best, 0, ...own, 32, 64, 128, 256, 512, 1024, 4096].filter((pitch) => pitch === 0 || fits(pitch));
   return [...new Set(all)];
 }
 
-/** The intervals of a block as rectangles in rows of `pitch` bytes: the first row, how many, begin and end in the row. */
-function wrapped(block, pitch, base) {
-  const group = block.group;
-  if (group && Math.abs(group.stride) === pitch) {
-    const [low, high] = [group.one.low, group.one.high];
-    const begin = low - Math.floor(low / pitch) * pitch;
-    if (begin + (high - low) <= pitch) {
-      const rows = group.to - group.from;
-      const first = Math.floor((group.stride > 0 ? low : low + (rows - 1) * group.stride) / pitch) - base;
-      return [{ row: first, rows, begin, end: begin + (high - low) }];
-    }
+/** An offset as rows and columns of `pitch` bytes, the columns to either side of 0. */
+function rowAndColumn(offset, pitch) {
+  const row = Math.round(offset / pitch);
+  return [row, offset - row * pitch];
+}
+
+/** The smallest box around others. */
+const around = (boxes) => ({
+  top: Math.min(...boxes.map((box) => box.top)), bottom: Math.max(...boxes.map((box) => box.bottom)),
+  left: Math.min(...boxes.map((box) => box.left)), right: Math.max(...boxes.map((box) => box.right)),
+});
+
+/** A box moved by an offset. */
+function movedBox(box, offset, pitch) {
+  const [row, column] = rowAndColumn(offset, pitch);
+  return { top: box.top + row, bottom: box.bottom + row, left: box.left + column, right: box.right + column };
+}
+
+/** The rows and columns that a region takes if it begins at column 0: what is a part of a matrix is a box in it, and no interval. */
+function boxOf(number, pitch) {
+  const key = `${number} ${pitch}`;
+  if (!map.boxes.has(key)) {
+    const of = (entry) => movedBox(entry.region === undefined ? { top: 0, bottom: 1, left: 0, right: entry.bytes } : boxOf(entry.region, pitch), entry.memory, pitch);
+    const { entries, copies } = view.memory.regions[number].content;
+    const boxes = entries ? entries.listed.map(of) : [of(copies.first), movedBox(of(copies.first), (copies.count - 1) * copies.stride, pitch)];
+    map.boxes.set(key, around(boxes));
   }
+  return map.boxes.get(key);
+}
+
+/** The box of a block in rows of `pitch` bytes; nothing if it goes beyond a row. */
+function placedBox(block, pitch, base) {
+  if (block.region === null) return null;
+  const inside = boxOf(block.region, pitch);
+  const { group } = block;
+  const relative = group ? around([inside, movedBox(inside, (group.to - group.from - 1) * group.stride, pitch)]) : inside;
+  const row = Math.floor(block.origin / pitch), column = block.origin - row * pitch;
+  const [begin, end] = [column + relative.left, column + relative.right];
+  if (begin < 0 || end > pitch) return null;
+  return { row: row + relative.top - base, rows: relative.bottom - relative.top, begin, end };
+}
+
+/** A block as rectangles in rows of `pitch` bytes: the first row, how many, begin and end in the row. */
+function wrapped(block, pitch, base) {
+  const box = placedBox(block, pitch, base);
+  if (box) return [box];
   const parts = [];
   const [first, last] = [Math.floor(block.low / pitch), Math.floor((block.high - 1) / pitch)];
   const begin = block.low - first * pitch, end = block.high - last * pitch;
@@ -149,6 +201,12 @@ function wrapped(block, pitch, base) {
   if (behind > inner) parts.push({ row: inner - base, rows: behind - inner, begin: 0, end: pitch });
   if (end < pitch) parts.push({ row: last - base, rows: 1, begin: 0, end });
   return parts;
+}
+
+/** How solid a block looks: as the share of its area that is packed. */
+function solid(block, area) {
+  const share = block.runs === 1 ? 1 : Math.min(block.bytes / Math.max(area, 1), 1);
+  return share > 0.99 ? 1 : 0.45 + 0.5 * share;
 }
 
 /** The elements in a range of the packed bytes, as [first packed byte, size, kind], or nothing if they are too many or not known. */
@@ -182,21 +240,105 @@ function elementsText(block) {
   return counts.slice(0, 4).map(([kind, number]) => (number > 1 ? `${number}\u00d7${kind}` : kind)).join(" ") + (counts.length > 4 ? " \u2026" : "");
 }
 
+/** The runs of a region in a part of memory. `budget` bounds the copies that are looked at. */
+function runsWithin(number, memory, packed, part, found, budget) {
+  const region = view.memory.regions[number];
+  if (memory + region.low >= part.to || memory + region.high <= part.from || found.length > part.most) return;
+  const visit = (entry, shift, position) => {
+    budget.left -= 1;
+    if (entry.region !== undefined) runsWithin(entry.region, memory + entry.memory + shift, packed + entry.packed + position, part, found, budget);
+    else {
+      const low = memory + entry.memory + shift;
+      if (low < part.to && low + entry.bytes > part.from) found.push(blockOf(entry, memory + shift, packed + position));
+    }
+  };
+  const { entries, copies } = region.content;
+  if (entries) { entries.listed.forEach((entry) => visit(entry, 0, 0)); return; }
+  const { count, stride, first } = copies;
+  const one = blockOf(first, memory, 0);
+  // The copies whose bounds meet the part.
+  let [begin, end] = [0, count];
+  if (stride > 0) [begin, end] = [Math.floor((part.from - one.high) / stride) + 1, Math.ceil((part.to - one.low) / stride)];
+  if (stride < 0) [begin, end] = [Math.floor((one.low - part.to) / -stride) + 1, Math.ceil((one.high - part.from) / -stride)];
+  for (let copy = Math.max(begin, 0); copy < Math.min(end, count) && budget.left > 0; copy += 1) visit(first, copy * stride, copy * first.bytes);
+}
+
+/** Whether blocks are interleaved, so that the area of one would cover those of others. */
+function interleave(blocks, pitch) {
+  if (blocks.length < 2 || blocks.every((block) => block.runs === 1)) return false;
+  const sorted = [...blocks].sort((one, other) => one.low - other.low);
+  const overlaps = sorted.some((block, index) => index > 0 && block.low < sorted[index - 1].high);
+  if (!overlaps || !pitch) return overlaps;
+  const boxes = blocks.map((block) => (block.runs === 1 ? wrapped(block, pitch, 0)[0] : placedBox(block, pitch, 0)));
+  if (boxes.some((box) => !box)) return true;
+  const meet = (one, other) => one.row < other.row + other.rows && other.row < one.row + one.rows && one.begin < other.end && other.begin < one.end;
+  return boxes.some((box, index) => boxes.slice(index + 1).some((other) => meet(box, other)));
+}
+
+/** Rows of the window through which interleaved blocks are seen. */
+const WINDOW_ROWS = 24;
+
+/** The runs in a window of memory, in rows of a stride in which some runs are beside each other. */
+function windowOf(frame, low, high) {
+  const parts = (from, to, most) => {
+    const found = [];
+    runsWithin(frame.region, frame.memory, frame.packed, { from, to, most }, found, { left: 200000 });
+    return found;
+  };
+  const few = parts(low, high, 1);
+  const shortest = few.length ? few[0].bytes : 1;
+  const own = [...view.memory.strides].filter((stride) => stride >= 3 * shortest).sort((one, other) => one - other);
+  const pitch = map.pitch !== "auto" && Number(map.pitch) ? Number(map.pitch) : own[0] || 256;
+  const begin = Math.floor(low / pitch) * pitch;
+  let rows = WINDOW_ROWS, blocks = [], from = begin;
+  for (; rows >= 1; rows = Math.floor(rows / 2)) {
+    from = begin + (frame.window || 0) * pitch * rows;
+    blocks = parts(from, from + pitch * rows, MOST_RUNS);
+    if (blocks.length <= MOST_RUNS || rows === 1) break;
+  }
+  blocks.sort((one, other) => one.packed - other.packed);
+  const size = pitch * rows;
+  return { blocks: blocks.slice(0, MOST_RUNS), pitch, from, to: from + size, windows: Math.ceil((high - begin) / size) };
+}
+
+/** The choice of a window; nothing where all of a frame is drawn. */
+function drawWindows(frame, shown) {
+  const go = (by) => () => { frame.window = Math.min(Math.max((frame.window || 0) + by, 0), shown.windows - 1); drawMap(); };
+  byId("window").replaceChildren(...(shown ? [
+    element("button", { type: "button", id: "window-back", "aria-label": "memory before", onclick: go(-1) }, "\u2039"),
+    ` window ${grouped((frame.window || 0) + 1)} of ${grouped(shown.windows)} `,
+    element("button", { type: "button", id: "window-on", "aria-label": "memory behind", onclick: go(1) }, "\u203a"),
+  ] : []));
+}
+
+/** What is drawn of a frame: its blocks and how memory is wrapped, or a window where blocks would cover each other. */
+function contentOf(frame) {
+  const { blocks, words, stride } = blocksOf(frame);
+  if (!blocks.length) return { blocks, words, low: 0, high: 0, begin: 0, bytes: 0, pitches: [0], pitch: 0 };
+  const low = Math.min(...blocks.map((block) => block.low)), high = Math.max(...blocks.map((block) => block.high));
+  const pitches = pitchesOf(low, high, stride, blocks.length);
+  if (interleave(blocks, pitches[0])) {
+    const shown = windowOf(frame, low, high);
+    const all = [shown.pitch, ...view.memory.strides.filter((pitch) => pitch >= 16 && pitch !== shown.pitch)];
+    const { bytes } = view.memory.regions[frame.region];
+    return { blocks: shown.blocks, words: "run", low: shown.from, high: shown.to, begin: frame.packed, bytes, pitches: all, pitch: shown.pitch, shown };
+  }
+  const begin = blocks[0].packed;
+  const bytes = blocks.reduce((end, block) => Math.max(end, block.packed + block.bytes), begin) - begin;
+  const chosen = Number(map.pitch);
+  return { blocks, words, low, high, begin, bytes, pitches, pitch: map.pitch === "auto" || !pitches.includes(chosen) ? pitches[0] : chosen };
+}
+
 /** Draws the frame that is open. */
 function drawMap() {
   const frame = map.frames[map.frames.length - 1];
-  const { blocks, words, stride } = blocksOf(frame);
-  map.blocks = blocks;
-  map.words = words;
+  const { pitches, pitch, ...content } = contentOf(frame);
+  const { blocks } = content;
+  Object.assign(map, { shown: null, ...content });
+  drawWindows(frame, map.shown);
   map.shapes = blocks.map(() => []);
   map.pinned = -1;
-  const low = Math.min(...blocks.map((block) => block.low)), high = Math.max(...blocks.map((block) => block.high));
-  const begin = blocks.length ? blocks[0].packed : 0;
-  const bytes = blocks.reduce((end, block) => Math.max(end, block.packed + block.bytes), begin) - begin;
-  Object.assign(map, { low, high, begin, bytes });
-  const pitches = blocks.length ? pitchesOf(low, high, stride) : [0];
   drawPitches(pitches);
-  const pitch = map.pitch === "auto" ? pitches[0] : Number(map.pitch);
   const width = Math.max(byId("map").clientWidth, 300);
   const left = width < 560 ? 54 : 82;
   const place = { width, left, strip: width - left - 4 };
@@ -218,7 +360,7 @@ function drawPitches(pitches) {
   const texts = { 0: "all" };
   const option = (value, text) => element("option", { value }, text);
   const text = (pitch) => texts[pitch] || grouped(pitch);
-  byId("pitch").replaceChildren(option("auto", `${text(pitches[0])} (structure)`), ...pitches.map((pitch) => option(String(pitch), text(pitch))));
+  byId("pitch").replaceChildren(option("auto", `${text(pitches[0])} (default)`), ...pitches.map((pitch) => option(String(pitch), text(pitch))));
   if (map.pitch !== "auto" && !pitches.includes(Number(map.pitch))) map.pitch = "auto";
   byId("pitch").value = map.pitch;
 }
@@ -300,10 +442,13 @@ function drawRows(drawing, { left, strip, width }, pitch) {
   map.blocks.forEach((block, index) => {
     const made = blockShape(index, "memory");
     let packed = block.packed;
-    for (const part of wrapped(block, pitch, base)) {
+    // A window cuts the runs at its ends.
+    const parts = wrapped(block, pitch, base).filter((part) => part.row >= 0 && part.row < rows);
+    const opacity = solid(block, parts.reduce((sum, part) => sum + part.rows * (part.end - part.begin), 0));
+    for (const part of parts) {
       const wide = Math.max((part.end - part.begin) * scale, minimumWidth), height = top(part.row + part.rows - 1) + row - space - top(part.row);
       const x = Math.min(left + part.begin * scale, left + strip - wide), bytes = part.end - part.begin;
-      made.append(shape("rect", { x, y: top(part.row), width: wide, height, fill: colourOf(block), "shape-rendering": space ? "auto" : "crispEdges" }));
+      made.append(shape("rect", { x, y: top(part.row), width: wide, height, fill: colourOf(block), "fill-opacity": opacity, "shape-rendering": space ? "auto" : "crispEdges" }));
       if (part.rows === 1) inside(made, block, { x, y: top(part.row), width: wide, height, packed, bytes });
       packed += bytes * part.rows;
     }
@@ -346,7 +491,7 @@ function drawRow(drawing, { left, strip, width }) {
     const d = `M${x.toFixed(2)} ${top + height}H${(x + wide).toFixed(2)}L${end.toFixed(2)} ${top + height + bands}H${begin.toFixed(2)}Z`;
     const band = shape("path", { class: "band", "data-block": index, d, fill: colourOf(block) });
     map.shapes[index].push(band);
-    const made = blockShape(index, "memory", shape("rect", { x, y: top, width: wide, height, fill: colourOf(block) }));
+    const made = blockShape(index, "memory", shape("rect", { x, y: top, width: wide, height, fill: colourOf(block), "fill-opacity": solid(block, block.high - block.low) }));
     inside(made, block, { x, y: top, width: wide, height, packed: block.packed, bytes: Math.max(block.high - block.low, 1) });
     drawing.append(band, made);
   });
@@ -364,7 +509,7 @@ function drawPacked(drawing, { left, strip, width }, top) {
     const made = blockShape(index, "packed", shape("rect", { x, y: top, width: wide, height, fill: colourOf(block) }));
     inside(made, block, { x, y: top, width: wide, height, packed: block.packed, bytes: Math.max(block.bytes, 1) });
     drawing.append(made);
-    if (index && map.blocks.length <= 200) places.push(left + (block.packed - map.begin) * scale);
+    if (index && map.blocks.length <= 200 && !map.shown) places.push(left + (block.packed - map.begin) * scale);
   });
   cuts(drawing, places, top, height);
   const y = top + height + 14;
@@ -411,6 +556,11 @@ function tell(index) {
   const block = map.blocks[index];
   markChips(block);
   if (!block) {
+    if (map.shown) {
+      info.replaceChildren(element("b", {}, `${grouped(map.blocks.length)} runs`),
+        element("span", {}, `in a window of ${bytesText(map.high - map.low)}: copies are interleaved, and are drawn run by run`));
+      return;
+    }
     const many = `${grouped(map.blocks.length)} ${map.blocks.length === 1 ? map.words : plural(map.words)}`;
     const share = map.high > map.low ? ` of ${bytesText(map.high - map.low)} (${(100 * Math.min(1, map.bytes / (map.high - map.low))).toPrecision(3)} %)` : "";
     info.replaceChildren(element("b", {}, many), element("span", {}, `${bytesText(map.bytes)} packed${share}`),
