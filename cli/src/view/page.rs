@@ -7,8 +7,10 @@ use std::io;
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 /// What all parts of the page need, and then the parts.
-const SCRIPTS: [&str; 4] = [
+const SCRIPTS: [&str; 6] = [
     include_str!("page/base.js"),
+    include_str!("page/blocks.js"),
+    include_str!("page/drawing.js"),
     include_str!("page/memory.js"),
     include_str!("page/graphs.js"),
     include_str!("page/plans.js"),
