@@ -1,4 +1,5 @@
-//! Descriptions that are made to be expensive: `lower`, `explain`, `view` and the sources of `emit` take at most a second and 256 MiB.
+//! Descriptions that are made to be expensive: `lower`, `explain`, `view` and the sources of `emit` take at most a second and 256 MiB, and
+//! a page of `view` has at most 2 MB.
 //!
 //! `DTC_HOSTILE=10000 cargo test --release -p dtc-cli --test hostile` draws as many, and `DTC_HOSTILE=4711..4712` those of some seeds.
 
@@ -21,6 +22,9 @@ const SLOWER: u32 = if cfg!(debug_assertions) { 20 } else { 4 };
 
 /// Address space of a command, in KiB: 256 MiB, and as much for the program itself and its stacks.
 const ADDRESSES: u64 = 512 << 10;
+
+/// Bytes of a page of `dtc view`, at most.
+const LARGEST_PAGE: usize = 2_000_000;
 
 /// Descriptions that are drawn where no variable says how many: each is given to every command.
 const DRAWN: u64 = 40;
@@ -51,8 +55,10 @@ fn run(folder: &Path, arguments: &[&str], file: &str) -> Option<String> {
     let message = String::from_utf8_lossy(&output.stderr);
     let refused = output.status.code() == Some(2) && message.contains("expected") && message.contains("found");
     let within = time <= Duration::from_secs(1) * SLOWER;
-    ((!output.status.success() && !refused) || !within)
-        .then(|| format!("{arguments:?}: {}, {time:.1?}: {message}", output.status))
+    let bytes = output.stdout.len();
+    let small = arguments[0] != "view" || bytes <= LARGEST_PAGE;
+    ((!output.status.success() && !refused) || !within || !small)
+        .then(|| format!("{arguments:?}: {}, {time:.1?}, {bytes} bytes: {message}", output.status))
 }
 
 fn seeds() -> Range<u64> {

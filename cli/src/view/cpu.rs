@@ -9,7 +9,7 @@ use dtc_runtime::Engine;
 use serde::Serialize;
 
 /// Bytes of a cache line.
-const LINE: u64 = 64;
+pub const LINE: u64 = 64;
 
 /// Packed bytes whose cache lines are drawn.
 const DRAWN_BYTES: u64 = 256;
@@ -77,15 +77,15 @@ impl CpuView {
         }
     }
 
-    /// The plans of the layouts of a type with index tables.
-    pub fn of_plans(plans: Vec<(String, Plan)>) -> CpuView {
+    /// The plans of the layouts of a type with index tables, and the cache lines that an example call touches.
+    pub fn of_plans(plans: Vec<(String, Plan)>, touched: Option<u64>) -> CpuView {
         CpuView {
             plans: plans.into_iter().map(|(name, plan)| (name, steps_of(&plan))).collect(),
             decision: String::new(),
             strategies: Vec::new(),
             lines: Vec::new(),
             lines_bytes: 0,
-            touched: None,
+            touched: touched.map(|lines| (lines, 0.0)),
         }
     }
 }

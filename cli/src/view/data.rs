@@ -1,18 +1,21 @@
 //! What a page shows of a type, as plain data.
 
 use super::captions::{LayoutGraph, signed, text_of};
-use super::cpu::CpuView;
-use super::gpu::GpuView;
+use super::cpu::{CpuView, LINE};
+use super::gpu::{GpuView, SECTOR};
 use super::graph::Drawing;
 use super::palette;
 use super::regions::{Content, Entry, MOST_ENTRIES, Region, Regions};
 use super::roofline;
 use super::stages::{Stage, Stages};
 use super::tables::{Example, ExampleTable, SKIPPED};
+use super::touched::touched_by;
+use super::window::{WindowRun, runs_within};
 use crate::commands::explain::{LAYOUT_WORDS, PLAN_WORDS};
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::json::Description;
 use dtc_compiler::datatype::{Datatype, Facts, TabledDatatype};
+use dtc_compiler::layout::positions::Segment;
 use dtc_compiler::layout::{Kind, Layout, Node, Overlap, Run};
 use dtc_compiler::plan::Plan;
 use dtc_compiler::plan::gpu::{Roofline, TabledVariant};
@@ -301,6 +304,12 @@ impl View {
         if absolute {
             notes.push("Addresses of the example are small numbers, drawn on one line with offsets.".to_owned());
         }
+        // Runs of entries that are not skipped; none where they are too many.
+        let runs = runs_within(&memory.regions, root, 0, i64::MIN..i64::MAX);
+        let segment = |run: &WindowRun| Segment { offset: run.memory, bytes: run.bytes };
+        let units = |unit| runs.as_ref().map(|runs| touched_by(runs.iter().map(segment), unit).len() as u64);
+        let wanted = runs.iter().flatten().map(|run| run.bytes).sum();
+        let sectors = units(SECTOR).map(|sectors| (sectors, wanted, 0.0));
         let variant = TabledVariant::new(layout.granularity(), layout.most_bytes(), false);
         let remark = Some(format!("{variant}; one launch for any tables"));
         let plans = layout.fixed_layouts().iter().enumerate();
@@ -320,8 +329,8 @@ impl View {
             tables,
             constructors: None,
             stages: stages_of_tabled(&layout),
-            gpu: Some(GpuView { remark, kernels: Vec::new(), warp: None, sectors: None }),
-            cpu: CpuView::of_plans(plans.map(plan).collect()),
+            gpu: Some(GpuView { remark, kernels: Vec::new(), warp: None, sectors }),
+            cpu: CpuView::of_plans(plans.map(plan).collect(), units(LINE)),
             roofline: Vec::new(),
             notes,
             words: words(),

@@ -13,7 +13,7 @@ use serde::Serialize;
 const WARP: u64 = 32;
 
 /// Bytes of a sector, in which a GPU reads and writes its memory.
-const SECTOR: u64 = 32;
+pub const SECTOR: u64 = 32;
 
 /// Packed bytes of a thread in the families that move bytes at any alignment.
 const SLOT: u64 = 8;
@@ -24,7 +24,7 @@ const MOST_COUNTED: u64 = 64 << 10;
 /// What one block, one warp or one thread moves.
 #[derive(Serialize)]
 pub struct Share {
-    /// Who.
+    /// `block`, `warp` or `thread`.
     pub who: &'static str,
     /// Packed bytes.
     pub packed: u64,

@@ -334,13 +334,17 @@ impl Frame {
             let mut from = block.low;
             while from < block.high {
                 let row = from.div_euclid(pitch);
-                let to = (row + 1).saturating_mul(pitch).min(block.high);
-                let (x, width) = scaled(from.rem_euclid(pitch) as f64, (to - row * pitch) as f64, pitch as f64);
+                // Whole rows are one rectangle.
+                let whole = if from == row * pitch { (block.high - from) / pitch } else { 0 }.max(1);
+                let to = (row + whole).saturating_mul(pitch).min(block.high);
+                let end = if whole > 1 { pitch } else { to - row * pitch };
+                let (x, width) = scaled(from.rem_euclid(pitch) as f64, end as f64, pitch as f64);
                 let y = top + (row - first) as f64 * (height + space);
+                let down = (whole - 1) as f64 * (height + space) + height;
                 // Rows thinner than a pixel would let the ground through.
-                let drawn = if space > 0.0 { height } else { height + 0.5 };
+                let drawn = if space > 0.0 { down } else { down + 0.5 };
                 canvas.rect("", &self.colour(block), [x, y, width, drawn]);
-                if to - from == block.high - block.low {
+                if to - from == block.high - block.low && whole == 1 {
                     canvas.caption(block, [x, y, width, height]);
                 }
                 from = to;

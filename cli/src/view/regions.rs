@@ -11,8 +11,8 @@ use std::collections::{HashMap, VecDeque};
 /// Runs, copies or parts of a region that are listed. A browser draws this many shapes without a pause.
 pub const MOST_ENTRIES: usize = 1024;
 
-/// Entries of all regions together, 20 bytes each: a page stays below 2 MB.
-const ALL_ENTRIES: usize = 24_000;
+/// Entries of all regions together, 70 bytes each: a page stays below 2 MB.
+const ALL_ENTRIES: usize = 12_000;
 
 /// Regions of a page. What is below them is drawn as a whole.
 const MOST_REGIONS: usize = 256;

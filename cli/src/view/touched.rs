@@ -1,6 +1,6 @@
 //! Which units of memory, sectors or cache lines, some packed bytes touch, and what is wanted of each.
 
-use dtc_compiler::layout::positions::Positions;
+use dtc_compiler::layout::positions::{Positions, Segment};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -26,9 +26,14 @@ pub struct TouchedUnit {
 
 /// The units of `unit` bytes that the first `bytes` packed bytes touch, in the order of memory.
 pub fn touched(positions: &Positions<'_>, bytes: u64, unit: u64) -> Vec<TouchedUnit> {
+    touched_by(positions.segments_within(0, bytes), unit)
+}
+
+/// The units that runs touch, which follow each other among the packed bytes.
+pub fn touched_by(segments: impl Iterator<Item = Segment>, unit: u64) -> Vec<TouchedUnit> {
     let mut units: BTreeMap<i64, Vec<Wanted>> = BTreeMap::new();
     let mut packed = 0;
-    for segment in positions.segments_within(0, bytes) {
+    for segment in segments {
         let end = segment.offset.saturating_add(segment.bytes as i64);
         let mut from = segment.offset;
         while from < end {

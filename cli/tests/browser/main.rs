@@ -88,7 +88,7 @@ fn keys_move_through_the_blocks() {
         browser.key("End");
         let last = browser.evaluate("map.blocks.length - 1");
         assert_eq!(marked(browser, "memory"), serde_json::json!([last]), "{name}");
-        // In the order of memory, the next block lies behind the pinned one.
+        // In the order of memory.
         browser.key("Home");
         let low = |browser: &mut Browser| browser.evaluate("map.blocks[map.pinned].low").as_i64().expect("an offset");
         let before = low(browser);
@@ -158,6 +158,53 @@ fn threads_have_their_words_in_memory_and_packed() {
     browser.evaluate("byId('pitch').value = '0'; byId('pitch').dispatchEvent(new Event('change'))");
     assert_eq!(marked(&mut browser, "memory"), serde_json::json!([6]));
     assert_eq!(browser.errors(), Vec::<String>::new());
+}
+
+/// Types without bytes, without strides, with copies at one place, before the origin, and beyond what browsers count exactly.
+const ODD: [&str; 12] = [
+    "contiguous 0 int",
+    "double",
+    "hvector 10000000000 1 0 byte",
+    "hvector 10000000000 1 0 (vector 2 1 2 byte)",
+    "hvector 50 1 -4000 (hvector 40 1 100 int)",
+    "hvector 5000 1 -4000 (hvector 40 1 100 int)",
+    "resized -8 64 (hvector 3 1 -24 int)",
+    "hindexed [1@4611686018427387000, 3@-4611686018427387000] byte",
+    "contiguous 1000000000000 (resized 0 9 int)",
+    "contiguous 700 (resized 0 8 (vector 100000 1 700 double))",
+    "addresses 0 64 256 (table 1 32 5 100 (vector 2000 1 2 int))",
+    "table 0 2048 512 32768 (hvector 64 1 67108864 (contiguous 32768 byte))",
+];
+
+#[test]
+#[ignore = "needs a browser; ./test view runs it"]
+fn odd_types_are_drawn_without_errors() {
+    let folder = tempdir().expect("a folder");
+    let mut browser = Browser::start(folder.path());
+    let file = folder.path().join("page.html");
+    for notation in ODD {
+        dtc(folder.path(), &["view", notation, "-o", file.to_str().expect("a name")]).fine();
+        browser.open(&file);
+        browser.evaluate("document.getElementById('map').focus()");
+        for key in
+            ["ArrowRight", "ArrowDown", "Enter", "End", "Enter", "ArrowLeft", "ArrowUp", "Escape", "Home", "Escape"]
+        {
+            browser.key(key);
+        }
+        for select in ["colours", "pitch"] {
+            browser.evaluate(&format!(
+                "for (const option of byId('{select}') ? [...byId('{select}').options] : []) {{ byId('{select}').value = option.value; \
+                 byId('{select}').dispatchEvent(new Event('change')) }}"
+            ));
+        }
+        let shapes = browser.evaluate("document.querySelectorAll('#map svg *').length").as_u64().expect("a number");
+        assert!((1..20_000).contains(&shapes), "{notation}: {shapes}");
+        let wrong = browser.evaluate(
+            "[...document.querySelectorAll('#map svg *')].filter((each) => /NaN|Infinity/.test(each.outerHTML)).length",
+        );
+        assert_eq!(wrong, 0, "{notation}");
+        assert_eq!(browser.errors(), Vec::<String>::new(), "{notation}");
+    }
 }
 
 #[test]

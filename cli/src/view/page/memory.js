@@ -57,7 +57,7 @@ function tell(index) {
     const many = `${grouped(map.blocks.length)} ${map.blocks.length === 1 ? map.words : plural(map.words)}`;
     const share = map.high > map.low ? ` of ${bytesText(map.high - map.low)} (${(100 * Math.min(1, map.bytes / (map.high - map.low))).toPrecision(3)} %)` : "";
     info.replaceChildren(element("b", {}, many), element("span", {}, `${bytesText(map.bytes)} packed${share}`),
-      element("span", {}, "hover or click: a block and its packed bytes; arrow keys, Enter, Escape"));
+      element("span", { class: "hint" }, "hover or click: a block and its packed bytes; arrow keys, Enter, Escape"));
     return;
   }
   const field = (name, text) => element("span", {}, `${name} `, element("span", { class: "code" }, text));
