@@ -62,6 +62,8 @@ pub struct MemoryMap {
     pub root: Entry,
     /// The region of the whole, and those below.
     pub regions: Vec<Region>,
+    /// Lower and upper bound of one element: the array around a box, for instance. Equal where several are drawn.
+    pub bounds: [i64; 2],
     /// Strides of the layout, which memory may be wrapped at.
     pub strides: Vec<u64>,
     /// The elements of a small type, or one entry without a count for a type of one kind.
@@ -179,9 +181,11 @@ fn memory_of(pipeline: &Pipeline, count: u64) -> (MemoryMap, u64) {
         }
         None => (root, 1),
     };
+    let facts = pipeline.datatype().facts();
     let memory = MemoryMap {
         root,
         regions: regions.into_regions(),
+        bounds: if count == 1 { [facts.lb, facts.ub] } else { [0, 0] },
         strides: strides([layout]),
         elements: elements(pipeline.lowered()),
         origins: Vec::new(),
@@ -290,6 +294,7 @@ impl View {
         let memory = MemoryMap {
             root: Entry { memory: 0, packed: 0, bytes, region: Some(root) },
             regions: regions.into_regions(),
+            bounds: [0, 0],
             strides: strides(layout.fixed_layouts()),
             elements: Vec::new(),
             origins,

@@ -163,6 +163,10 @@ fn frames(view: &View) -> Vec<Frame> {
         let title = format!("{what}: {} in {span}, {words}", report::bytes(region.bytes));
         next = blocks.first().and_then(|block| block.region);
         let pitch = next.is_none().then(|| pitch_of(&view.memory.strides, low, high)).flatten();
+        // A part of a matrix has the matrix around it, if this is a few rows.
+        let (lb, ub) = (low.min(view.memory.bounds[0]), high.max(view.memory.bounds[1]));
+        let is_around = frames.is_empty() && pitch.is_some_and(|pitch| rows_of(lb, ub, pitch) <= LABELLED_ROWS);
+        let (low, high) = if is_around { (lb, ub) } else { (low, high) };
         frames.push(Frame { title, low, high, bytes: region.bytes, blocks, pitch });
     }
     frames

@@ -301,11 +301,20 @@ function windowOf(frame, low, high) {
   return { blocks: blocks.slice(0, MOST_RUNS), pitch, from, to: from + size, windows: Math.ceil((high - begin) / size) };
 }
 
+/** Rows up to which memory between the bounds of a type is drawn, and not only between its bytes. */
+const BOUND_ROWS = 32;
+
+/** A range of memory with the bounds of the type around it, where this is a few rows: a part of a matrix has the matrix around it. */
+function withBounds(low, high, pitch) {
+  const [lb, ub] = [Math.min(low, view.memory.bounds[0]), Math.max(high, view.memory.bounds[1])];
+  return pitch && rowsOf(lb, ub, pitch) <= BOUND_ROWS ? [lb, ub] : [low, high];
+}
+
 /** What is drawn of a frame: its blocks and how memory is wrapped, or a window where blocks would cover each other. */
 function contentOf(frame) {
   const { blocks, words, stride } = blocksOf(frame);
   if (!blocks.length) return { blocks, words, low: 0, high: 0, begin: 0, bytes: 0, pitches: [0], pitch: 0 };
-  const low = Math.min(...blocks.map((block) => block.low)), high = Math.max(...blocks.map((block) => block.high));
+  let low = Math.min(...blocks.map((block) => block.low)), high = Math.max(...blocks.map((block) => block.high));
   const pitches = pitchesOf(low, high, stride, blocks.length);
   if (interleave(blocks, pitches[0])) {
     const shown = windowOf(frame, low, high);
@@ -313,6 +322,7 @@ function contentOf(frame) {
     const { bytes } = view.memory.regions[frame.region];
     return { blocks: shown.blocks, words: "run", low: shown.from, high: shown.to, begin: frame.packed, bytes, pitches: all, pitch: shown.pitch, shown };
   }
+  if (map.frames.length === 1) [low, high] = withBounds(low, high, pitches[0]);
   const begin = blocks[0].packed;
   const bytes = blocks.reduce((end, block) => Math.max(end, block.packed + block.bytes), begin) - begin;
   const chosen = Number(map.pitch);
