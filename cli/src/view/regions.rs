@@ -1,7 +1,7 @@
 //! The memory of a type, region by region: what a page draws of it at any size.
 //!
-//! A [`Region`] is a node of the canonical layout, with offsets relative to it: its runs if they are few, and otherwise its copies or parts, each of
-//! which is another region. Copies of one node share a region, so 4 GiB in rows and planes are three of them.
+//! A [`Region`] is a node of the canonical layout, with offsets relative to it. It lists its runs if they are few, and otherwise its copies or
+//! parts, each a region of its own. Copies of one node share a region, so 4 GiB in planes of rows are two of them.
 
 use dtc_compiler::layout::positions::Positions;
 use dtc_compiler::layout::{Edge, Layout, Node, NodeId};
@@ -35,9 +35,9 @@ pub struct Entry {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
-    /// Entries in packed order; `of` says how many there are, of which they are every n-th if they are fewer.
+    /// Entries in packed order: all, or some at equal distances in the list.
     Entries {
-        /// All entries.
+        /// How many the region has.
         of: u64,
         /// Those that are listed.
         listed: Vec<Entry>,

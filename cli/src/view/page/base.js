@@ -33,8 +33,12 @@ const grouped = (number) => Math.round(number).toLocaleString("en-US").replace("
 /** Bytes in a unit that people can read. */
 function bytesText(number) {
   if (number < 10240) return `${grouped(number)} ${number === 1 ? "byte" : "bytes"}`;
-  let value = number / 1024, unit = 0;
-  while (value >= 1024 && unit < 4) { value /= 1024; unit += 1; }
+  let value = number / 1024,
+    unit = 0;
+  while (value >= 1024 && unit < 4) {
+    value /= 1024;
+    unit += 1;
+  }
   return `${value.toFixed(1)} ${["KiB", "MiB", "GiB", "TiB", "PiB"][unit]}`;
 }
 

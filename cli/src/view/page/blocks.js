@@ -29,7 +29,14 @@ function threadOf(packed) {
   if (!order) return null;
   const word = Math.floor(packed / order.word);
   const inBlock = word % (order.threads * order.words);
-  return { word, size: order.word, thread: inBlock % order.threads, turn: Math.floor(inBlock / order.threads), block: Math.floor(word / (order.threads * order.words)), words: order.words };
+  return {
+    word,
+    size: order.word,
+    thread: inBlock % order.threads,
+    turn: Math.floor(inBlock / order.threads),
+    block: Math.floor(word / (order.threads * order.words)),
+    words: order.words,
+  };
 }
 
 /** The words of threads in a range of the packed bytes, as [first packed byte, size, thread]; nothing if they are too many. */
@@ -56,7 +63,15 @@ function blockOf(entry, memory, packed) {
   const at = memory + entry.memory;
   const region = entry.region === undefined ? null : view.memory.regions[entry.region];
   const [low, high] = region ? [at + region.low, at + region.high] : [at, at + entry.bytes];
-  return { low, high, packed: packed + entry.packed, bytes: entry.bytes, region: entry.region ?? null, origin: at, runs: region ? region.runs : 1 };
+  return {
+    low,
+    high,
+    packed: packed + entry.packed,
+    bytes: entry.bytes,
+    region: entry.region ?? null,
+    origin: at,
+    runs: region ? region.runs : 1,
+  };
 }
 
 /** The runs of a region, one by one. */
@@ -66,7 +81,10 @@ function runsOf(number, memory, packed, from, to) {
     entry.region === undefined ? [blockOf(entry, at, position)] : runsOf(entry.region, at + entry.memory, position + entry.packed, 0, null);
   if (content.entries) {
     return content.entries.listed.flatMap((entry, index) =>
-      below(entry, memory, packed).map((block) => (view.memory.origins[index] && number === view.memory.root.region ? { ...block, origins: view.memory.origins[index] } : block)));
+      below(entry, memory, packed).map((block) =>
+        view.memory.origins[index] && number === view.memory.root.region ? { ...block, origins: view.memory.origins[index] } : block,
+      ),
+    );
   }
   const { count, stride, first } = content.copies;
   const found = [];
@@ -87,10 +105,16 @@ function isListed(number, copies) {
 /** The blocks of a frame in packed order, and what they are. Few copies are drawn as what is in them. */
 function blocksOf(frame) {
   let found = ownBlocks(frame);
-  while (found.blocks.length < MOST_BLOCKS / 2 && found.blocks.some((block) => block.region !== null) && !found.blocks.some((block) => block.group || block.origins)) {
-    const inner = found.blocks.map((block) => (block.region === null
-      ? { blocks: [block], words: "run" }
-      : ownBlocks({ region: block.region, memory: block.origin, packed: block.packed, from: 0, to: null })));
+  while (
+    found.blocks.length < MOST_BLOCKS / 2 &&
+    found.blocks.some((block) => block.region !== null) &&
+    !found.blocks.some((block) => block.group || block.origins)
+  ) {
+    const inner = found.blocks.map((block) =>
+      block.region === null
+        ? { blocks: [block], words: "run" }
+        : ownBlocks({ region: block.region, memory: block.origin, packed: block.packed, from: 0, to: null }),
+    );
     const blocks = inner.flatMap((each) => each.blocks);
     if (blocks.length > 2 * MOST_BLOCKS) break;
     found = { ...found, blocks, words: inner.every((each) => each.words === inner[0].words) ? inner[0].words : "part" };
@@ -105,22 +129,34 @@ function ownBlocks(frame) {
     const { of, listed } = region.content.entries;
     if (isListed(frame.region, 1)) return { blocks: runsOf(frame.region, frame.memory, frame.packed, 0, null), words: "run" };
     const blocks = listed.map((entry, index) => ({ ...blockOf(entry, frame.memory, frame.packed), number: index }));
-    if (frame.region === view.memory.root.region) blocks.forEach((block, index) => { block.origins = view.memory.origins[index]; });
+    if (frame.region === view.memory.root.region)
+      blocks.forEach((block, index) => {
+        block.origins = view.memory.origins[index];
+      });
     return { blocks, words: of > listed.length ? "listed place" : listed.some((entry) => entry.region !== undefined) ? "part" : "run" };
   }
   const { count, stride, first } = region.content.copies;
   const [from, to] = [frame.from, frame.to ?? count];
-  if (isListed(frame.region, to - from)) return { blocks: runsOf(frame.region, frame.memory, frame.packed, from, to), words: "run", stride };
+  if (isListed(frame.region, to - from))
+    return { blocks: runsOf(frame.region, frame.memory, frame.packed, from, to), words: "run", stride };
   const group = Math.ceil((to - from) / MOST_BLOCKS);
   const blocks = [];
   for (let copy = from; copy < to; copy += group) {
     const end = Math.min(copy + group, to);
     const one = blockOf(first, frame.memory + copy * stride, frame.packed + copy * first.bytes);
-    if (end - copy === 1) { blocks.push({ ...one, copy }); continue; }
+    if (end - copy === 1) {
+      blocks.push({ ...one, copy });
+      continue;
+    }
     const last = (end - 1 - copy) * stride;
     blocks.push({
-      ...one, low: one.low + Math.min(last, 0), high: one.high + Math.max(last, 0), bytes: (end - copy) * first.bytes,
-      runs: one.runs * (end - copy), group: { region: frame.region, from: copy, to: end, one, stride, memory: frame.memory, packed: frame.packed }, copy,
+      ...one,
+      low: one.low + Math.min(last, 0),
+      high: one.high + Math.max(last, 0),
+      bytes: (end - copy) * first.bytes,
+      runs: one.runs * (end - copy),
+      group: { region: frame.region, from: copy, to: end, one, stride, memory: frame.memory, packed: frame.packed },
+      copy,
     });
   }
   return { blocks, words: group > 1 ? "group of copies" : "copy", stride };
@@ -133,7 +169,10 @@ const rowsOf = (low, high, pitch) => Math.floor((high - 1) / pitch) - Math.floor
 function pitchesOf(low, high, stride, number) {
   const span = high - low;
   const own = [...new Set([Math.abs(stride || 0), ...view.memory.strides])].filter((pitch) => pitch > 0).sort((one, other) => one - other);
-  const fits = (pitch) => { const rows = rowsOf(low, high, pitch); return rows >= 2 && rows <= MOST_ROWS; };
+  const fits = (pitch) => {
+    const rows = rowsOf(low, high, pitch);
+    return rows >= 2 && rows <= MOST_ROWS;
+  };
   let best = span <= ONE_ROW ? 0 : own.find(fits) || 0;
   if (best === 0 && span > ONE_ROW && own.length) {
     best = own[0];
@@ -154,8 +193,10 @@ function rowAndColumn(offset, pitch) {
 
 /** The smallest box around others. */
 const around = (boxes) => ({
-  top: Math.min(...boxes.map((box) => box.top)), bottom: Math.max(...boxes.map((box) => box.bottom)),
-  left: Math.min(...boxes.map((box) => box.left)), right: Math.max(...boxes.map((box) => box.right)),
+  top: Math.min(...boxes.map((box) => box.top)),
+  bottom: Math.max(...boxes.map((box) => box.bottom)),
+  left: Math.min(...boxes.map((box) => box.left)),
+  right: Math.max(...boxes.map((box) => box.right)),
 });
 
 /** A box moved by an offset. */
@@ -168,9 +209,16 @@ function movedBox(box, offset, pitch) {
 function boxOf(number, pitch) {
   const key = `${number} ${pitch}`;
   if (!map.boxes.has(key)) {
-    const of = (entry) => movedBox(entry.region === undefined ? { top: 0, bottom: 1, left: 0, right: entry.bytes } : boxOf(entry.region, pitch), entry.memory, pitch);
+    const of = (entry) =>
+      movedBox(
+        entry.region === undefined ? { top: 0, bottom: 1, left: 0, right: entry.bytes } : boxOf(entry.region, pitch),
+        entry.memory,
+        pitch,
+      );
     const { entries, copies } = view.memory.regions[number].content;
-    const boxes = entries ? entries.listed.map(of) : [of(copies.first), movedBox(of(copies.first), (copies.count - 1) * copies.stride, pitch)];
+    const boxes = entries
+      ? entries.listed.map(of)
+      : [of(copies.first), movedBox(of(copies.first), (copies.count - 1) * copies.stride, pitch)];
     map.boxes.set(key, around(boxes));
   }
   return map.boxes.get(key);
@@ -182,7 +230,8 @@ function placedBox(block, pitch, base) {
   const inside = boxOf(block.region, pitch);
   const { group } = block;
   const relative = group ? around([inside, movedBox(inside, (group.to - group.from - 1) * group.stride, pitch)]) : inside;
-  const row = Math.floor(block.origin / pitch), column = block.origin - row * pitch;
+  const row = Math.floor(block.origin / pitch),
+    column = block.origin - row * pitch;
   const [begin, end] = [column + relative.left, column + relative.right];
   if (begin < 0 || end > pitch) return null;
   return { row: row + relative.top - base, rows: relative.bottom - relative.top, begin, end };
@@ -194,10 +243,12 @@ function wrapped(block, pitch, base) {
   if (box) return [box];
   const parts = [];
   const [first, last] = [Math.floor(block.low / pitch), Math.floor((block.high - 1) / pitch)];
-  const begin = block.low - first * pitch, end = block.high - last * pitch;
+  const begin = block.low - first * pitch,
+    end = block.high - last * pitch;
   if (first === last) return [{ row: first - base, rows: 1, begin, end }];
   if (begin > 0) parts.push({ row: first - base, rows: 1, begin, end: pitch });
-  const inner = begin > 0 ? first + 1 : first, behind = end < pitch ? last : last + 1;
+  const inner = begin > 0 ? first + 1 : first,
+    behind = end < pitch ? last : last + 1;
   if (behind > inner) parts.push({ row: inner - base, rows: behind - inner, begin: 0, end: pitch });
   if (end < pitch) parts.push({ row: last - base, rows: 1, begin: 0, end });
   return parts;
@@ -229,7 +280,7 @@ function elementsIn(from, to, most) {
 
 /** The elements of a block in words, such as "3 x f64". */
 function elementsText(block) {
-  if (block.group || block.region !== null && block.runs > 1) return "";
+  if (block.group || (block.region !== null && block.runs > 1)) return "";
   const found = elementsIn(block.packed, block.packed + block.bytes, 4096);
   if (!found || !found.length) return "";
   const counts = [];
@@ -237,7 +288,12 @@ function elementsText(block) {
     if (counts.length && counts[counts.length - 1][0] === kind) counts[counts.length - 1][1] += 1;
     else counts.push([kind, 1]);
   }
-  return counts.slice(0, 4).map(([kind, number]) => (number > 1 ? `${number}\u00d7${kind}` : kind)).join(" ") + (counts.length > 4 ? " \u2026" : "");
+  return (
+    counts
+      .slice(0, 4)
+      .map(([kind, number]) => (number > 1 ? `${number}\u00d7${kind}` : kind))
+      .join(" ") + (counts.length > 4 ? " \u2026" : "")
+  );
 }
 
 /** The runs of a region in a part of memory. `budget` bounds the copies that are looked at. */
@@ -246,21 +302,26 @@ function runsWithin(number, memory, packed, part, found, budget) {
   if (memory + region.low >= part.to || memory + region.high <= part.from || found.length > part.most) return;
   const visit = (entry, shift, position) => {
     budget.left -= 1;
-    if (entry.region !== undefined) runsWithin(entry.region, memory + entry.memory + shift, packed + entry.packed + position, part, found, budget);
+    if (entry.region !== undefined)
+      runsWithin(entry.region, memory + entry.memory + shift, packed + entry.packed + position, part, found, budget);
     else {
       const low = memory + entry.memory + shift;
       if (low < part.to && low + entry.bytes > part.from) found.push(blockOf(entry, memory + shift, packed + position));
     }
   };
   const { entries, copies } = region.content;
-  if (entries) { entries.listed.forEach((entry) => visit(entry, 0, 0)); return; }
+  if (entries) {
+    entries.listed.forEach((entry) => visit(entry, 0, 0));
+    return;
+  }
   const { count, stride, first } = copies;
   const one = blockOf(first, memory, 0);
   // The copies whose bounds meet the part.
   let [begin, end] = [0, count];
   if (stride > 0) [begin, end] = [Math.floor((part.from - one.high) / stride) + 1, Math.ceil((part.to - one.low) / stride)];
   if (stride < 0) [begin, end] = [Math.floor((one.low - part.to) / -stride) + 1, Math.ceil((one.high - part.from) / -stride)];
-  for (let copy = Math.max(begin, 0); copy < Math.min(end, count) && budget.left > 0; copy += 1) visit(first, copy * stride, copy * first.bytes);
+  for (let copy = Math.max(begin, 0); copy < Math.min(end, count) && budget.left > 0; copy += 1)
+    visit(first, copy * stride, copy * first.bytes);
 }
 
 /** Whether blocks are interleaved, so that the area of one would cover those of others. */
@@ -271,7 +332,8 @@ function interleave(blocks, pitch) {
   if (!overlaps || !pitch) return overlaps;
   const boxes = blocks.map((block) => (block.runs === 1 ? wrapped(block, pitch, 0)[0] : placedBox(block, pitch, 0)));
   if (boxes.some((box) => !box)) return true;
-  const meet = (one, other) => one.row < other.row + other.rows && other.row < one.row + one.rows && one.begin < other.end && other.begin < one.end;
+  const meet = (one, other) =>
+    one.row < other.row + other.rows && other.row < one.row + one.rows && one.begin < other.end && other.begin < one.end;
   return boxes.some((box, index) => boxes.slice(index + 1).some((other) => meet(box, other)));
 }
 
@@ -290,7 +352,9 @@ function windowOf(frame, low, high) {
   const own = [...view.memory.strides].filter((stride) => stride >= 3 * shortest).sort((one, other) => one - other);
   const pitch = map.pitch !== "auto" && Number(map.pitch) ? Number(map.pitch) : own[0] || 256;
   const begin = Math.floor(low / pitch) * pitch;
-  let rows = WINDOW_ROWS, blocks = [], from = begin;
+  let rows = WINDOW_ROWS,
+    blocks = [],
+    from = begin;
   for (; rows >= 1; rows = Math.floor(rows / 2)) {
     from = begin + (frame.window || 0) * pitch * rows;
     blocks = parts(from, from + pitch * rows, MOST_RUNS);
@@ -314,17 +378,37 @@ function withBounds(low, high, pitch) {
 function contentOf(frame) {
   const { blocks, words, stride } = blocksOf(frame);
   if (!blocks.length) return { blocks, words, low: 0, high: 0, begin: 0, bytes: 0, pitches: [0], pitch: 0 };
-  let low = Math.min(...blocks.map((block) => block.low)), high = Math.max(...blocks.map((block) => block.high));
+  let low = Math.min(...blocks.map((block) => block.low)),
+    high = Math.max(...blocks.map((block) => block.high));
   const pitches = pitchesOf(low, high, stride, blocks.length);
   if (interleave(blocks, pitches[0])) {
     const shown = windowOf(frame, low, high);
     const all = [shown.pitch, ...view.memory.strides.filter((pitch) => pitch >= 16 && pitch !== shown.pitch)];
     const { bytes } = view.memory.regions[frame.region];
-    return { blocks: shown.blocks, words: "run", low: shown.from, high: shown.to, begin: frame.packed, bytes, pitches: all, pitch: shown.pitch, shown };
+    return {
+      blocks: shown.blocks,
+      words: "run",
+      low: shown.from,
+      high: shown.to,
+      begin: frame.packed,
+      bytes,
+      pitches: all,
+      pitch: shown.pitch,
+      shown,
+    };
   }
   if (map.frames.length === 1) [low, high] = withBounds(low, high, pitches[0]);
   const begin = blocks[0].packed;
   const bytes = blocks.reduce((end, block) => Math.max(end, block.packed + block.bytes), begin) - begin;
   const chosen = Number(map.pitch);
-  return { blocks, words, low, high, begin, bytes, pitches, pitch: map.pitch === "auto" || !pitches.includes(chosen) ? pitches[0] : chosen };
+  return {
+    blocks,
+    words,
+    low,
+    high,
+    begin,
+    bytes,
+    pitches,
+    pitch: map.pitch === "auto" || !pitches.includes(chosen) ? pitches[0] : chosen,
+  };
 }

@@ -31,13 +31,18 @@ function drawPitches(pitches) {
   const texts = { 0: "all" };
   const option = (value, text) => element("option", { value }, text);
   const text = (pitch) => texts[pitch] || grouped(pitch);
-  byId("pitch").replaceChildren(option("auto", `${text(pitches[0])} (default)`), ...pitches.map((pitch) => option(String(pitch), text(pitch))));
+  byId("pitch").replaceChildren(
+    option("auto", `${text(pitches[0])} (default)`),
+    ...pitches.map((pitch) => option(String(pitch), text(pitch))),
+  );
   if (map.pitch !== "auto" && !pitches.includes(Number(map.pitch))) map.pitch = "auto";
   byId("pitch").value = map.pitch;
 }
 
 /** The colour of a block. */
 function colourOf(block) {
+  // Threads are told apart inside of runs alone.
+  if (map.colours === "threads") return "#8b949e";
   if (map.blocks.length === 1 || !map.bytes) return colour(0);
   return colour((block.packed - map.begin + block.bytes / 2) / map.bytes);
 }
@@ -56,7 +61,8 @@ const LETTER = 6.7;
 
 /** Vertical lines in a strip. */
 function cuts(made, places, y, height) {
-  if (places.length) made.append(shape("path", { class: "cuts", d: places.map((x) => `M${x.toFixed(2)} ${y.toFixed(2)}v${height.toFixed(2)}`).join("") }));
+  if (places.length)
+    made.append(shape("path", { class: "cuts", d: places.map((x) => `M${x.toFixed(2)} ${y.toFixed(2)}v${height.toFixed(2)}`).join("") }));
 }
 
 /** What is inside of a part of a block: each element with its kind, if there is space, or the block in a word. `packed` is the first of its packed bytes. */
@@ -68,13 +74,24 @@ function inside(made, block, { x, y, width, height, packed, bytes }) {
   const elements = block.group || block.runs > 1 ? null : elementsIn(packed, packed + bytes, 400);
   const scale = width / bytes;
   if (elements && elements.length && elements.every(([, size, kind]) => fits(kind, size * scale))) {
-    cuts(made, elements.slice(1).map(([at]) => x + (at - packed) * scale), y, height);
+    cuts(
+      made,
+      elements.slice(1).map(([at]) => x + (at - packed) * scale),
+      y,
+      height,
+    );
     for (const [at, size, kind] of elements) write(kind, x + (at - packed) * scale, size * scale);
     return;
   }
   const text = [elementsText(block), `${grouped(block.bytes)} B`].find((text) => fits(text, width));
   if (text) write(text, x, width);
-  else if (elements && elements.every(([, size]) => size * scale > 4)) cuts(made, elements.slice(1).map(([at]) => x + (at - packed) * scale), y, height);
+  else if (elements && elements.every(([, size]) => size * scale > 4))
+    cuts(
+      made,
+      elements.slice(1).map(([at]) => x + (at - packed) * scale),
+      y,
+      height,
+    );
 }
 
 /** The words of threads inside of a part of a block, in the colours of their lanes; whether there is space for them. */
@@ -85,17 +102,25 @@ function writeThreads(made, block, { x, y, width, height, packed, bytes }) {
   const labelled = height >= 14 && words.every(([, size, { thread }]) => `T${thread}`.length * LETTER + 4 < size * scale);
   for (const [at, size, { thread }] of words) {
     const [begin, wide] = [x + (at - packed) * scale, Math.max(size * scale, 0.5)];
-    made.append(shape("rect", { class: "word", x: begin, y, width: wide, height, fill: colour((thread % 32 + 0.5) / 32) }));
+    made.append(shape("rect", { class: "word", x: begin, y, width: wide, height, fill: colour(((thread % 32) + 0.5) / 32) }));
     if (labelled) made.append(shape("text", { class: "label", x: begin + wide / 2, y: y + height / 2 + 4 }, `T${thread}`));
   }
-  cuts(made, words.slice(1).map(([at]) => x + (at - packed) * scale), y, height);
+  cuts(
+    made,
+    words.slice(1).map(([at]) => x + (at - packed) * scale),
+    y,
+    height,
+  );
   return true;
 }
 
 /** Memory in rows; returns where it ends. */
 function drawRows(drawing, { left, strip, width }, pitch) {
-  const base = Math.floor(map.low / pitch), rows = rowsOf(map.low, map.high, pitch);
-  const row = Math.min(22, rows > 40 ? Math.max(420 / rows, 0.7) : 560 / rows), space = row > 8 ? 2 : 0, scale = strip / pitch;
+  const base = Math.floor(map.low / pitch),
+    rows = rowsOf(map.low, map.high, pitch);
+  const row = Math.min(22, rows > 40 ? Math.max(420 / rows, 0.7) : 560 / rows),
+    space = row > 8 ? 2 : 0,
+    scale = strip / pitch;
   // Rows of a plane stand together.
   const plane = space ? planeOf(pitch, rows) : 0;
   const top = (at) => 2 + at * row + (plane ? 7 * (Math.floor((base + at) / plane) - Math.floor(base / plane)) : 0);
@@ -115,11 +140,26 @@ function drawRows(drawing, { left, strip, width }, pitch) {
     let packed = block.packed;
     // A window cuts the runs at its ends.
     const parts = wrapped(block, pitch, base).filter((part) => part.row >= 0 && part.row < rows);
-    const opacity = solid(block, parts.reduce((sum, part) => sum + part.rows * (part.end - part.begin), 0));
+    const opacity = solid(
+      block,
+      parts.reduce((sum, part) => sum + part.rows * (part.end - part.begin), 0),
+    );
     for (const part of parts) {
-      const wide = Math.max((part.end - part.begin) * scale, minimumWidth), height = top(part.row + part.rows - 1) + row - space - top(part.row);
-      const x = Math.min(left + part.begin * scale, left + strip - wide), bytes = part.end - part.begin;
-      made.append(shape("rect", { x, y: top(part.row), width: wide, height, fill: colourOf(block), "fill-opacity": opacity, "shape-rendering": space ? "auto" : "crispEdges" }));
+      const wide = Math.max((part.end - part.begin) * scale, minimumWidth),
+        height = top(part.row + part.rows - 1) + row - space - top(part.row);
+      const x = Math.min(left + part.begin * scale, left + strip - wide),
+        bytes = part.end - part.begin;
+      made.append(
+        shape("rect", {
+          x,
+          y: top(part.row),
+          width: wide,
+          height,
+          fill: colourOf(block),
+          "fill-opacity": opacity,
+          "shape-rendering": space ? "auto" : "crispEdges",
+        }),
+      );
       if (part.rows === 1) inside(made, block, { x, y: top(part.row), width: wide, height, packed, bytes });
       packed += bytes * part.rows;
     }
@@ -138,9 +178,9 @@ function planeOf(pitch, rows) {
 /** The places of elements in gaps too, where all are of one size: a matrix shows its columns. */
 function drawGrid(drawing, { left, strip }, pitch, end) {
   const [only, ...others] = view.memory.elements;
-  if (!only || others.length || pitch % only.size || strip / pitch * only.size < 6) return;
+  if (!only || others.length || pitch % only.size || (strip / pitch) * only.size < 6) return;
   let d = "";
-  for (let at = only.size; at < pitch; at += only.size) d += `M${(left + at * strip / pitch).toFixed(2)} 2v${(end - 2).toFixed(2)}`;
+  for (let at = only.size; at < pitch; at += only.size) d += `M${(left + (at * strip) / pitch).toFixed(2)} 2v${(end - 2).toFixed(2)}`;
   drawing.append(shape("path", { class: "cuts grid", d }));
 }
 
@@ -153,16 +193,25 @@ function label(offset, long) {
 /** Memory in one row, and bands to the packed bytes; returns where they end. */
 function drawRow(drawing, { left, strip, width }) {
   const [top, height, bands] = [2, 26, 54];
-  const scale = strip / Math.max(map.high - map.low, 1), packedScale = strip / Math.max(map.bytes, 1);
+  const scale = strip / Math.max(map.high - map.low, 1),
+    packedScale = strip / Math.max(map.bytes, 1);
   drawing.append(shape("rect", { class: "gap", x: left, y: top, width: strip, height }));
-  drawing.append(shape("text", { class: "end", x: left - 8, y: top + 17 }, label(map.low, grouped(map.low).length > (width < 560 ? 6 : 10))));
+  drawing.append(
+    shape("text", { class: "end", x: left - 8, y: top + 17 }, label(map.low, grouped(map.low).length > (width < 560 ? 6 : 10))),
+  );
   map.blocks.forEach((block, index) => {
-    const wide = Math.max((block.high - block.low) * scale, minimumWidth), x = Math.min(left + (block.low - map.low) * scale, left + strip - wide);
-    const begin = left + (block.packed - map.begin) * packedScale, end = begin + block.bytes * packedScale;
+    const wide = Math.max((block.high - block.low) * scale, minimumWidth),
+      x = Math.min(left + (block.low - map.low) * scale, left + strip - wide);
+    const begin = left + (block.packed - map.begin) * packedScale,
+      end = begin + block.bytes * packedScale;
     const d = `M${x.toFixed(2)} ${top + height}H${(x + wide).toFixed(2)}L${end.toFixed(2)} ${top + height + bands}H${begin.toFixed(2)}Z`;
     const band = shape("path", { class: "band", "data-block": index, d, fill: colourOf(block) });
     map.shapes[index].push(band);
-    const made = blockShape(index, "memory", shape("rect", { x, y: top, width: wide, height, fill: colourOf(block), "fill-opacity": solid(block, block.high - block.low) }));
+    const made = blockShape(
+      index,
+      "memory",
+      shape("rect", { x, y: top, width: wide, height, fill: colourOf(block), "fill-opacity": solid(block, block.high - block.low) }),
+    );
     inside(made, block, { x, y: top, width: wide, height, packed: block.packed, bytes: Math.max(block.high - block.low, 1) });
     drawing.append(band, made);
   });
@@ -171,12 +220,14 @@ function drawRow(drawing, { left, strip, width }) {
 
 /** The packed bytes in one row; returns where they end. */
 function drawPacked(drawing, { left, strip, width }, top) {
-  const height = 26, scale = strip / Math.max(map.bytes, 1);
+  const height = 26,
+    scale = strip / Math.max(map.bytes, 1);
   drawing.append(shape("rect", { class: "gap", x: left, y: top, width: strip, height }));
   drawing.append(shape("text", { class: "end", x: left - 8, y: top + 17 }, "packed"));
   const places = [];
   map.blocks.forEach((block, index) => {
-    const wide = Math.max(block.bytes * scale, minimumWidth), x = Math.min(left + (block.packed - map.begin) * scale, left + strip - wide);
+    const wide = Math.max(block.bytes * scale, minimumWidth),
+      x = Math.min(left + (block.packed - map.begin) * scale, left + strip - wide);
     const made = blockShape(index, "packed", shape("rect", { x, y: top, width: wide, height, fill: colourOf(block) }));
     inside(made, block, { x, y: top, width: wide, height, packed: block.packed, bytes: Math.max(block.bytes, 1) });
     drawing.append(made);
@@ -184,6 +235,9 @@ function drawPacked(drawing, { left, strip, width }, top) {
   });
   cuts(drawing, places, top, height);
   const y = top + height + 14;
-  drawing.append(shape("text", { x: left, y }, grouped(map.begin)), shape("text", { class: "end", x: width - 4, y }, grouped(map.begin + map.bytes)));
+  drawing.append(
+    shape("text", { x: left, y }, grouped(map.begin)),
+    shape("text", { class: "end", x: width - 4, y }, grouped(map.begin + map.bytes)),
+  );
   return y;
 }

@@ -2,7 +2,12 @@
 
 /** A graph, whose places the page was given. */
 function drawGraph(drawing) {
-  const made = shape("svg", { viewBox: `0 0 ${drawing.width} ${drawing.height}`, width: drawing.width, height: drawing.height, role: "img" });
+  const made = shape("svg", {
+    viewBox: `0 0 ${drawing.width} ${drawing.height}`,
+    width: drawing.width,
+    height: drawing.height,
+    role: "img",
+  });
   // Texts stay legible; what is wider is scrolled.
   made.style.minWidth = `${Math.round(drawing.width * 0.7)}px`;
   const labels = [];
@@ -16,9 +21,16 @@ function drawGraph(drawing) {
   for (const node of drawing.nodes) {
     const centre = node.x + node.width / 2;
     const detail = shape("text", { class: "detail", x: centre, y: node.y + 31 }, node.detail);
-    made.append(shape("g", { class: node.new ? "node new" : "node" }, shape("title", {}, `${node.title} ${node.whole || node.detail}`),
-      shape("rect", { x: node.x, y: node.y, width: node.width, height: node.height, rx: 7 }),
-      shape("text", { class: "title", x: centre, y: node.y + 17 }, node.title), detail));
+    made.append(
+      shape(
+        "g",
+        { class: node.new ? "node new" : "node" },
+        shape("title", {}, `${node.title} ${node.whole || node.detail}`),
+        shape("rect", { x: node.x, y: node.y, width: node.width, height: node.height, rx: 7 }),
+        shape("text", { class: "title", x: centre, y: node.y + 17 }, node.title),
+        detail,
+      ),
+    );
   }
   made.append(...labels);
   return made;
@@ -34,14 +46,23 @@ function compared(text, before) {
 }
 
 /** A graph with its title and text. */
-const column = (title, drawing, ...text) => element("div", { class: "column" }, element("h3", {}, title), element("div", { class: "graph" }, drawGraph(drawing)), ...(text.length ? [element("pre", {}, ...text)] : []));
+const column = (title, drawing, ...text) =>
+  element(
+    "div",
+    { class: "column" },
+    element("h3", {}, title),
+    element("div", { class: "graph" }, drawGraph(drawing)),
+    ...(text.length ? [element("pre", {}, ...text)] : []),
+  );
 
 /** The title of a stage. */
-const stageTitle = (stage, index) => (index === 0 ? "layout as lowered" : `layout after ${stage.pass === "canonical" ? "all passes" : stage.pass}`);
+const stageTitle = (stage, index) =>
+  index === 0 ? "layout as lowered" : `layout after ${stage.pass === "canonical" ? "all passes" : stage.pass}`;
 
 function showStage(index) {
   const { stages } = view;
-  const last = stages.length - 1, stage = stages[index];
+  const last = stages.length - 1,
+    stage = stages[index];
   const fired = stage.fired ? `, fired ${grouped(stage.fired)} ${stage.fired === 1 ? "time" : "times"}` : "";
   byId("stage-text").replaceChildren(element("b", {}, stage.pass), `${fired}: ${stage.summary}`);
   byId("stage").value = index;
@@ -49,8 +70,15 @@ function showStage(index) {
     if (Number(button.dataset.stage) === index) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
-  byId("layouts").replaceChildren(column("constructors", view.constructors, ...(view.notation.length <= 600 ? [view.notation] : [])), column(stageTitle(stage, index), stage.drawing, ...(index ? compared(stage.text, stages[index - 1].text) : [stage.text])),
-    column("canonical layout", { ...stages[last].drawing, nodes: stages[last].drawing.nodes.map((node) => ({ ...node, new: false })) }, stages[last].text));
+  byId("layouts").replaceChildren(
+    column("constructors", view.constructors, ...(view.notation.length <= 600 ? [view.notation] : [])),
+    column(stageTitle(stage, index), stage.drawing, ...(index ? compared(stage.text, stages[index - 1].text) : [stage.text])),
+    column(
+      "canonical layout",
+      { ...stages[last].drawing, nodes: stages[last].drawing.nodes.map((node) => ({ ...node, new: false })) },
+      stages[last].text,
+    ),
+  );
 }
 
 function startLayouts() {
@@ -61,9 +89,16 @@ function startLayouts() {
     return;
   }
   const passes = stages.map((stage, index) =>
-    element("button", { type: "button", "data-stage": index, onclick: () => showStage(index) }, stage.pass));
+    element("button", { type: "button", "data-stage": index, onclick: () => showStage(index) }, stage.pass),
+  );
   const input = element("input", {
-    type: "range", id: "stage", min: 0, max: stages.length - 1, step: 1, "aria-label": "passes", oninput: (event) => showStage(Number(event.target.value)),
+    type: "range",
+    id: "stage",
+    min: 0,
+    max: stages.length - 1,
+    step: 1,
+    "aria-label": "passes",
+    oninput: (event) => showStage(Number(event.target.value)),
   });
   if (stages.length < 2) input.disabled = true;
   byId("slider").append(element("div", { class: "passes" }, ...passes), input, element("p", { id: "stage-text" }));

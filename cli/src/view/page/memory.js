@@ -2,12 +2,19 @@
 
 /** The choice of a window; nothing where all of a frame is drawn. */
 function drawWindows(frame, shown) {
-  const go = (by) => () => { frame.window = Math.min(Math.max((frame.window || 0) + by, 0), shown.windows - 1); drawMap(); };
-  byId("window").replaceChildren(...(shown ? [
-    element("button", { type: "button", id: "window-back", "aria-label": "memory before", onclick: go(-1) }, "\u2039"),
-    ` window ${grouped((frame.window || 0) + 1)} of ${grouped(shown.windows)} `,
-    element("button", { type: "button", id: "window-on", "aria-label": "memory behind", onclick: go(1) }, "\u203a"),
-  ] : []));
+  const go = (by) => () => {
+    frame.window = Math.min(Math.max((frame.window || 0) + by, 0), shown.windows - 1);
+    drawMap();
+  };
+  byId("window").replaceChildren(
+    ...(shown
+      ? [
+          element("button", { type: "button", id: "window-back", "aria-label": "memory before", onclick: go(-1) }, "\u2039"),
+          ` window ${grouped((frame.window || 0) + 1)} of ${grouped(shown.windows)} `,
+          element("button", { type: "button", id: "window-on", "aria-label": "memory behind", onclick: go(1) }, "\u203a"),
+        ]
+      : []),
+  );
 }
 
 /** The way to the part that is drawn. */
@@ -36,8 +43,22 @@ function enlarge(index) {
   if (!block || (block.region === null && !block.group)) return;
   const { group } = block;
   const next = group
-    ? { region: group.region, memory: group.memory, packed: group.packed, from: group.from, to: group.to, title: `copies ${grouped(group.from)} to ${grouped(group.to - 1)}` }
-    : { region: block.region, memory: block.origin, packed: block.packed, from: 0, to: null, title: block.copy === undefined ? `part ${grouped(index)}` : `copy ${grouped(block.copy)}` };
+    ? {
+        region: group.region,
+        memory: group.memory,
+        packed: group.packed,
+        from: group.from,
+        to: group.to,
+        title: `copies ${grouped(group.from)} to ${grouped(group.to - 1)}`,
+      }
+    : {
+        region: block.region,
+        memory: block.origin,
+        packed: block.packed,
+        from: 0,
+        to: null,
+        title: block.copy === undefined ? `part ${grouped(index)}` : `copy ${grouped(block.copy)}`,
+      };
   map.frames.push({ ...next, opened: index });
   map.pitch = "auto";
   drawMap();
@@ -50,18 +71,31 @@ function tell(index) {
   markChips(block);
   if (!block) {
     if (map.shown) {
-      info.replaceChildren(element("b", {}, `${grouped(map.blocks.length)} runs`),
-        element("span", {}, `in a window of ${bytesText(map.high - map.low)}: copies are interleaved, and are drawn run by run`));
+      info.replaceChildren(
+        element("b", {}, `${grouped(map.blocks.length)} runs`),
+        element("span", {}, `in a window of ${bytesText(map.high - map.low)}: copies are interleaved, and are drawn run by run`),
+      );
       return;
     }
     const many = `${grouped(map.blocks.length)} ${map.blocks.length === 1 ? map.words : plural(map.words)}`;
-    const share = map.high > map.low ? ` of ${bytesText(map.high - map.low)} (${(100 * Math.min(1, map.bytes / (map.high - map.low))).toPrecision(3)} %)` : "";
-    info.replaceChildren(element("b", {}, many), element("span", {}, `${bytesText(map.bytes)} packed${share}`),
-      element("span", { class: "hint" }, "hover or click: a block and its packed bytes; arrow keys, Enter, Escape"));
+    const share =
+      map.high > map.low
+        ? ` of ${bytesText(map.high - map.low)} (${(100 * Math.min(1, map.bytes / (map.high - map.low))).toPrecision(3)} %)`
+        : "";
+    info.replaceChildren(
+      element("b", {}, many),
+      element("span", {}, `${bytesText(map.bytes)} packed${share}`),
+      element("span", { class: "hint" }, "hover or click: a block and its packed bytes; arrow keys, Enter, Escape"),
+    );
     return;
   }
   const field = (name, text) => element("span", {}, `${name} `, element("span", { class: "code" }, text));
-  const title = element("b", {}, element("i", { class: "swatch", style: `background:${colourOf(block)}` }), `${map.words} ${grouped(index + 1)} of ${grouped(map.blocks.length)}`);
+  const title = element(
+    "b",
+    {},
+    element("i", { class: "swatch", style: `background:${colourOf(block)}` }),
+    `${map.words} ${grouped(index + 1)} of ${grouped(map.blocks.length)}`,
+  );
   const fields = [
     field("memory", `${grouped(block.low)} \u2026 ${grouped(block.high)}`),
     field("packed", `${grouped(block.packed)} \u2026 ${grouped(block.packed + block.bytes)}`),
@@ -71,7 +105,10 @@ function tell(index) {
   if (kinds) fields.push(field("elements", kinds));
   if (block.runs > 1) fields.push(field("runs", grouped(block.runs)));
   if (block.runs === 1) {
-    const units = (size) => { const [from, to] = [Math.floor(block.low / size), Math.floor((block.high - 1) / size)]; return from === to ? grouped(from) : `${grouped(from)} \u2026 ${grouped(to)}`; };
+    const units = (size) => {
+      const [from, to] = [Math.floor(block.low / size), Math.floor((block.high - 1) / size)];
+      return from === to ? grouped(from) : `${grouped(from)} \u2026 ${grouped(to)}`;
+    };
     fields.push(field("sectors of 32 B", units(32)), field("lines of 64 B", units(64)));
   }
   const [first, last] = [threadOf(block.packed), threadOf(block.packed + block.bytes - 1)];
@@ -79,9 +116,11 @@ function tell(index) {
     const name = ({ block, thread, turn, words }) => `${grouped(block)}.${thread}${words > 1 ? ` word ${turn}` : ""}`;
     fields.push(field("packed by thread", first.word === last.word ? name(first) : `${name(first)} \u2026 ${name(last)}`));
   }
-  for (const [table, entry] of block.origins || []) fields.push(field(`table ${table}`, `[${entry}] = ${view.tables[table].entries[entry]}`));
+  for (const [table, entry] of block.origins || [])
+    fields.push(field(`table ${table}`, `[${entry}] = ${view.tables[table].entries[entry]}`));
   info.replaceChildren(title, ...fields);
-  if (block.group || block.region !== null) info.append(element("button", { type: "button", id: "enlarge", onclick: () => enlarge(index) }, "enlarge"));
+  if (block.group || block.region !== null)
+    info.append(element("button", { type: "button", id: "enlarge", onclick: () => enlarge(index) }, "enlarge"));
 }
 
 const plural = (words) => (words === "copy" ? "copies" : words.startsWith("group") ? "groups of copies" : `${words}s`);
@@ -118,8 +157,13 @@ function step(by, inMemory) {
 
 function onKey(event) {
   const keys = {
-    ArrowRight: () => pin(step(1, false)), ArrowLeft: () => pin(step(-1, false)), ArrowDown: () => pin(step(1, true)), ArrowUp: () => pin(step(-1, true)),
-    Home: () => pin(0), End: () => pin(map.blocks.length - 1), Enter: () => enlarge(map.pinned),
+    ArrowRight: () => pin(step(1, false)),
+    ArrowLeft: () => pin(step(-1, false)),
+    ArrowDown: () => pin(step(1, true)),
+    ArrowUp: () => pin(step(-1, true)),
+    Home: () => pin(0),
+    End: () => pin(map.blocks.length - 1),
+    Enter: () => enlarge(map.pinned),
     Escape: () => (map.frames.length > 1 ? close(map.frames.length - 2) : pin(-1)),
   };
   if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -130,15 +174,38 @@ function onKey(event) {
 /** The example tables, whose entries mark the blocks that they lead to. */
 function drawTables() {
   view.tables.forEach((table, number) => {
-    const leads = (entry) => map.blocks.map((block, index) => [block, index])
-      .filter(([block]) => (block.origins || []).some(([of, at]) => of === number && at === entry)).map(([, index]) => index);
-    const chip = (value, entry) => element("button", {
-      type: "button", class: value < 0 || (value === 0 && table.facts.includes("addresses")) ? "chip skipped" : "chip", "data-table": number, "data-entry": entry,
-      onmouseenter: () => light(leads(entry)), onmouseleave: () => hover(-1),
-      onclick: () => { const [first] = leads(entry); pin(first ?? -1); light(leads(entry)); },
-    }, element("small", {}, `[${entry}]`), element("span", {}, grouped(value)));
-    byId("tables").append(element("div", { class: "table" }, element("h3", {}, `example of table ${number}: ${table.facts}`),
-      element("div", { class: "chips" }, ...table.entries.map(chip))));
+    const leads = (entry) =>
+      map.blocks
+        .map((block, index) => [block, index])
+        .filter(([block]) => (block.origins || []).some(([of, at]) => of === number && at === entry))
+        .map(([, index]) => index);
+    const chip = (value, entry) =>
+      element(
+        "button",
+        {
+          type: "button",
+          class: value < 0 || (value === 0 && table.facts.includes("addresses")) ? "chip skipped" : "chip",
+          "data-table": number,
+          "data-entry": entry,
+          onmouseenter: () => light(leads(entry)),
+          onmouseleave: () => hover(-1),
+          onclick: () => {
+            const [first] = leads(entry);
+            pin(first ?? -1);
+            light(leads(entry));
+          },
+        },
+        element("small", {}, `[${entry}]`),
+        element("span", {}, grouped(value)),
+      );
+    byId("tables").append(
+      element(
+        "div",
+        { class: "table" },
+        element("h3", {}, `example of table ${number}: ${table.facts}`),
+        element("div", { class: "chips" }, ...table.entries.map(chip)),
+      ),
+    );
   });
 }
 
@@ -162,16 +229,28 @@ function startMap() {
   drawTables();
   map.frames = view.memory.root.region === undefined ? [] : [wholeFrame()];
   const area = byId("map");
-  const indexOf = (event) => { const found = event.target.closest("[data-block]"); return found ? Number(found.dataset.block) : -1; };
+  const indexOf = (event) => {
+    const found = event.target.closest("[data-block]");
+    return found ? Number(found.dataset.block) : -1;
+  };
   area.addEventListener("pointerover", (event) => hover(indexOf(event)));
   area.addEventListener("pointerleave", () => hover(-1));
-  area.addEventListener("click", (event) => { const index = indexOf(event); pin(index === map.pinned ? -1 : index); });
+  area.addEventListener("click", (event) => {
+    const index = indexOf(event);
+    pin(index === map.pinned ? -1 : index);
+  });
   area.addEventListener("dblclick", (event) => enlarge(indexOf(event)));
   area.addEventListener("keydown", onKey);
   if (threadOf(0)) {
-    byId("colours").addEventListener("change", () => { map.colours = byId("colours").value; redraw(); });
+    byId("colours").addEventListener("change", () => {
+      map.colours = byId("colours").value;
+      redraw();
+    });
   } else byId("colours").parentElement.remove();
-  byId("pitch").addEventListener("change", () => { map.pitch = byId("pitch").value; redraw(); });
+  byId("pitch").addEventListener("change", () => {
+    map.pitch = byId("pitch").value;
+    redraw();
+  });
   drawMap();
   let width = area.clientWidth;
   new ResizeObserver(() => {
