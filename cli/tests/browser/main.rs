@@ -157,6 +157,14 @@ fn threads_have_their_words_in_memory_and_packed() {
     // Other rows keep what is marked.
     browser.evaluate("byId('pitch').value = '0'; byId('pitch').dispatchEvent(new Event('change'))");
     assert_eq!(marked(&mut browser, "memory"), serde_json::json!([6]));
+    // More words than a browser draws at once are seen through a window.
+    dtc(folder.path(), &["view", "vector 600 512 1024 double", "-o", file.to_str().expect("a name")]).fine();
+    browser.open(&file);
+    assert_eq!(browser.text("#window"), "");
+    browser.evaluate("byId('colours').value = 'threads'; byId('colours').dispatchEvent(new Event('change'))");
+    assert!(browser.text("#window").contains("window 1 of 25"), "{}", browser.text("#window"));
+    let words = browser.evaluate("document.querySelectorAll('#map [data-side=memory] .word').length").as_u64();
+    assert!(words.is_some_and(|words| (1000..10_000).contains(&words)), "{words:?}");
     assert_eq!(browser.errors(), Vec::<String>::new());
 }
 

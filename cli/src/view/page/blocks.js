@@ -341,7 +341,7 @@ function interleave(blocks, pitch) {
 const WINDOW_ROWS = 24;
 
 /** The runs in a window of memory, in rows of a stride in which some runs are beside each other. */
-function windowOf(frame, low, high) {
+function windowOf(frame, low, high, preferred) {
   const parts = (from, to, most) => {
     const found = [];
     runsWithin(frame.region, frame.memory, frame.packed, { from, to, most }, found, { left: 200000 });
@@ -350,7 +350,7 @@ function windowOf(frame, low, high) {
   const few = parts(low, high, 1);
   const shortest = few.length ? few[0].bytes : 1;
   const own = [...view.memory.strides].filter((stride) => stride >= 3 * shortest).sort((one, other) => one - other);
-  const pitch = map.pitch !== "auto" && Number(map.pitch) ? Number(map.pitch) : own[0] || 256;
+  const pitch = map.pitch !== "auto" && Number(map.pitch) ? Number(map.pitch) : preferred || own[0] || 256;
   const begin = Math.floor(low / pitch) * pitch;
   let rows = WINDOW_ROWS,
     blocks = [],
@@ -360,7 +360,12 @@ function windowOf(frame, low, high) {
     blocks = parts(from, from + pitch * rows, MOST_RUNS);
     if (blocks.length <= MOST_RUNS || rows === 1) break;
   }
-  blocks.sort((one, other) => one.packed - other.packed);
+  // Runs that go beyond the window are cut.
+  const cut = (block) => {
+    const [begin, end] = [Math.max(block.low, from), Math.min(block.high, from + pitch * rows)];
+    return { ...block, low: begin, high: end, packed: block.packed + begin - block.low, bytes: end - begin };
+  };
+  blocks = blocks.map(cut).sort((one, other) => one.packed - other.packed);
   const size = pitch * rows;
   return { blocks: blocks.slice(0, MOST_RUNS), pitch, from, to: from + size, windows: Math.ceil((high - begin) / size) };
 }
@@ -374,6 +379,15 @@ function withBounds(low, high, pitch) {
   return pitch && rowsOf(lb, ub, pitch) <= BOUND_ROWS ? [lb, ub] : [low, high];
 }
 
+/** Words that are drawn thread by thread. */
+const MOST_WORDS = 8192;
+
+/** Whether blocks are runs of more words of threads than are drawn, where threads are. */
+function hasManyWords(blocks) {
+  if (map.colours !== "threads" || blocks.some((block) => block.runs > 1)) return false;
+  return blocks.reduce((sum, block) => sum + block.bytes, 0) / threadOf(0).size > MOST_WORDS;
+}
+
 /** What is drawn of a frame: its blocks and how memory is wrapped, or a window where blocks would cover each other. */
 function contentOf(frame) {
   const { blocks, words, stride } = blocksOf(frame);
@@ -381,21 +395,14 @@ function contentOf(frame) {
   let low = Math.min(...blocks.map((block) => block.low)),
     high = Math.max(...blocks.map((block) => block.high));
   const pitches = pitchesOf(low, high, stride, blocks.length);
-  if (interleave(blocks, pitches[0])) {
-    const shown = windowOf(frame, low, high);
+  const interleaved = interleave(blocks, pitches[0]);
+  if (interleaved || hasManyWords(blocks)) {
+    const shown = windowOf(frame, low, high, interleaved ? 0 : pitches[0]);
     const all = [shown.pitch, ...view.memory.strides.filter((pitch) => pitch >= 16 && pitch !== shown.pitch)];
     const { bytes } = view.memory.regions[frame.region];
-    return {
-      blocks: shown.blocks,
-      words: "run",
-      low: shown.from,
-      high: shown.to,
-      begin: frame.packed,
-      bytes,
-      pitches: all,
-      pitch: shown.pitch,
-      shown,
-    };
+    const why = interleaved ? "copies are interleaved, and are drawn run by run" : "threads are drawn word by word";
+    const content = { blocks: shown.blocks, words: "run", low: shown.from, high: shown.to, begin: frame.packed, bytes };
+    return { ...content, pitches: all, pitch: shown.pitch, shown: { ...shown, why } };
   }
   if (map.frames.length === 1) [low, high] = withBounds(low, high, pitches[0]);
   const begin = blocks[0].packed;

@@ -97,7 +97,7 @@ function inside(made, block, { x, y, width, height, packed, bytes }) {
 /** The words of threads inside of a part of a block, in the colours of their lanes; whether there is space for them. */
 function writeThreads(made, block, { x, y, width, height, packed, bytes }) {
   const words = block.group || block.runs > 1 ? null : wordsIn(packed, packed + bytes, 256);
-  if (!words) return false;
+  if (!words || width < words.length) return false;
   const scale = width / bytes;
   const labelled = height >= 14 && words.every(([, size, { thread }]) => `T${thread}`.length * LETTER + 4 < size * scale);
   for (const [at, size, { thread }] of words) {
@@ -105,12 +105,13 @@ function writeThreads(made, block, { x, y, width, height, packed, bytes }) {
     made.append(shape("rect", { class: "word", x: begin, y, width: wide, height, fill: colour(((thread % 32) + 0.5) / 32) }));
     if (labelled) made.append(shape("text", { class: "label", x: begin + wide / 2, y: y + height / 2 + 4 }, `T${thread}`));
   }
-  cuts(
-    made,
-    words.slice(1).map(([at]) => x + (at - packed) * scale),
-    y,
-    height,
-  );
+  if (width > 4 * words.length)
+    cuts(
+      made,
+      words.slice(1).map(([at]) => x + (at - packed) * scale),
+      y,
+      height,
+    );
   return true;
 }
 
@@ -127,19 +128,21 @@ function drawRows(drawing, { left, strip, width }, pitch) {
   if (!space) drawing.append(shape("rect", { class: "gap", x: left, y: 2, width: strip, height: rows * row }));
   const labelled = space ? Math.ceil(15 / row) : Math.ceil(30 / row);
   const long = grouped((base + rows) * pitch).length > (width < 560 ? 6 : 10);
+  // Rows that units do not tell apart are counted from the first.
+  const alike = long && label(base * pitch, long) === label((base + labelled) * pitch, long);
+  const text = (at) => (alike && at > 0 ? `+${label(at * pitch, grouped(rows * pitch).length > 8)}` : label((base + at) * pitch, long));
   for (let at = 0; at < rows; at += 1) {
     if (space) drawing.append(shape("rect", { class: "gap", x: left, y: top(at), width: strip, height: row - space }));
     if (at % labelled === 0) {
       const y = space ? top(at) + (row - space) / 2 + 4 : top(at) + 8;
-      drawing.append(shape("text", { class: "end", x: left - 8, y }, label((base + at) * pitch, long)));
+      drawing.append(shape("text", { class: "end", x: left - 8, y }, text(at)));
     }
   }
   drawGrid(drawing, { left, strip }, pitch, top(rows - 1) + row);
   map.blocks.forEach((block, index) => {
     const made = blockShape(index, "memory");
     let packed = block.packed;
-    // A window cuts the runs at its ends.
-    const parts = wrapped(block, pitch, base).filter((part) => part.row >= 0 && part.row < rows);
+    const parts = wrapped(block, pitch, base);
     const opacity = solid(
       block,
       parts.reduce((sum, part) => sum + part.rows * (part.end - part.begin), 0),

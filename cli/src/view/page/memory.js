@@ -73,7 +73,7 @@ function tell(index) {
     if (map.shown) {
       info.replaceChildren(
         element("b", {}, `${grouped(map.blocks.length)} runs`),
-        element("span", {}, `in a window of ${bytesText(map.high - map.low)}: copies are interleaved, and are drawn run by run`),
+        element("span", {}, `in a window of ${bytesText(map.high - map.low)}: ${map.shown.why}`),
       );
       return;
     }
