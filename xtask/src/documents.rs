@@ -8,7 +8,7 @@ use std::fs;
 const OF_DEVELOPERS: [&str; 1] = ["testing.md"];
 
 /// Pictures of the guides.
-const PICTURES: [&str; 3] = ["matching.svg", "mpi.svg", "pipeline.svg"];
+const PICTURES: [&str; 4] = ["matching.svg", "mpi.svg", "pipeline.svg", "view.svg"];
 
 /// Files of the root that are installed beside the guides.
 const OF_THE_ROOT: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES"];
