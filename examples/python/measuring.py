@@ -55,11 +55,10 @@ def same(one, other):
 
 def settled(call):
     """Calls until the kernels of a type have been compiled by the background, which generic kernels stand in for."""
-    call()
-    torch.cuda.synchronize()
-    time.sleep(1)
-    call()
-    torch.cuda.synchronize()
+    for _ in range(4):
+        call()
+        torch.cuda.synchronize()
+        time.sleep(0.3)
 
 
 def table(rows, peers):

@@ -71,6 +71,11 @@ impl Boxes {
         self.nearest[0]
     }
 
+    /// Bytes of memory that follow each other along the axis whose places are neighbours.
+    fn near_run(&self) -> u64 {
+        self.axes[self.near()].count * u64::from(self.word)
+    }
+
     /// Words of shared memory from one place to the next of each axis: packed order, with a gap behind what is inside of the nearest axis of memory, so that its
     /// neighbours are in different banks.
     fn strides(&self, packed: u32) -> Vec<u64> {
@@ -253,14 +258,17 @@ pub(super) fn at_once(query: &Query<'_>) -> Option<BoxesKernel> {
 /// Serves calls whose boxes have more axes than tiles, or whose narrow words are stored several at once. Tiles of two axes begin at lines of the packed bytes, and boxes do not.
 pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
     let (boxes, kernel) = serving(query)?;
-    let narrow = boxes.word < 4;
-    let stored = if narrow { kernel.packed > 1 } else { boxes.runs().1 >= query.tuning().boxes.min_pack_run };
+    let (tuning, narrow, near) = (&query.tuning().boxes, boxes.word < 4, boxes.near_run());
+    let single = kernel.memory == 1 && near >= tuning.long_single && query.analysis.has::<Tiles>();
+    let stored = if narrow { kernel.packed > 1 && !single } else { boxes.runs().1 >= tuning.min_pack_run };
     if !query.unpacks() && !stored {
         return None;
     }
     let axes = boxes.axes.iter().filter(|axis| axis.extent > 1).count();
     let whole = boxes.axes[0].extent == boxes.axes[0].count;
-    (axes > 2 || (narrow && whole) || !query.analysis.has::<Tiles>()).then_some(kernel)
+    // Tiles store such rows one by one, and boxes store what follows of them in memory as well.
+    let short = query.unpacks() && boxes.word > 1 && near < tuning.short_near && !near.is_multiple_of(LINE.into());
+    (axes > 2 || short || (narrow && whole) || !query.analysis.has::<Tiles>()).then_some(kernel)
 }
 
 impl KernelFamily for BoxesKernel {

@@ -191,7 +191,8 @@ pub(super) fn in_wide_words(analysis: &Analysis, direction: Direction, word: u32
     let (wide, least) = match direction {
         Direction::Pack => (2 * word >= WIDEST, tuning.pack_runs[2]),
         Direction::Unpack => {
-            (word == WIDEST && (mean.is_multiple_of(SECTOR) || mean >= tuning.equal_unpack), tuning.unpack_runs[2])
+            let widest = word == WIDEST && (mean.is_multiple_of(SECTOR) || mean >= tuning.equal_unpack);
+            (widest || (2 * word == WIDEST && mean >= tuning.equal_unpack_of_8), tuning.unpack_runs[2])
         }
     };
     equal && wide && mean >= least

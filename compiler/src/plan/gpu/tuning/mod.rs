@@ -112,8 +112,10 @@ pub(crate) struct RowsTuning {
     pub(crate) threads: u32,
     /// Packed bytes of a call that goes by rows where words of 4 bytes would serve it, at least.
     pub(crate) min_bytes: u64,
-    /// Rows that do.
+    /// Rows that do, in bytes.
     pub(crate) before_words: Range<u64>,
+    /// Rows that do where neighbours among the packed bytes are none in memory.
+    pub(crate) before_words_permuted: Range<u64>,
 }
 
 /// The numbers of `families/ordered.rs`.
@@ -177,6 +179,10 @@ pub(crate) struct BoxesTuning {
     pub(crate) min_run: u64,
     /// Packed bytes of a run in packs of words of 4 bytes and more, at least: shorter ones begin inside lines.
     pub(crate) min_pack_run: u64,
+    /// Bytes of the nearest axis of memory from which on packs of narrow words that move one at a time in memory are left to tiles.
+    pub(crate) long_single: u64,
+    /// Bytes of the nearest axis of memory up to which unpacks of two axes are faster in boxes, unless rows are whole lines.
+    pub(crate) short_near: u64,
     /// Bytes that a thread loads before it stores them.
     pub(crate) thread_bytes: u32,
     /// Loads of a thread before it stores, at most.
@@ -297,6 +303,8 @@ pub(crate) struct PiecesTuning {
     pub(crate) in_shorts: Range<u64>,
     /// The least length of runs of one length that are unpacked faster in words of 16 bytes, if they end inside of sectors.
     pub(crate) equal_unpack: u64,
+    /// The same for words of 8 bytes.
+    pub(crate) equal_unpack_of_8: u64,
     /// Packed bytes of an element that has runs for a whole GPU, at least.
     pub(crate) large: u64,
     /// How runs are cut in packs of small elements, by their least length, descending.

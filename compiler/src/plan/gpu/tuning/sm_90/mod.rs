@@ -57,7 +57,13 @@ pub(crate) static SM_90: Tuning = Tuning {
     // A block has 2 KiB of packed bytes: a quarter of the memory is packed at least, or the rest is stored as it comes. No other span was measured.
     lines: LinesTuning { threads: 128, span: 8 << 10 },
     // Measured in `bench/results/2026-11-25-gpu-families.md`.
-    rows: RowsTuning { threads: 256, min_bytes: STAGED, before_words: 256..2048 },
+    rows: RowsTuning {
+        threads: 256,
+        min_bytes: STAGED,
+        before_words: 256..2048,
+        // Measured in `bench/results/2026-11-28-gpu-peers.md`.
+        before_words_permuted: 64..2048,
+    },
     ordered: OrderedTuning {
         threads: 256,
         unroll: 2,
@@ -88,6 +94,9 @@ pub(crate) static SM_90: Tuning = Tuning {
         run_bytes: 512,
         min_run: 64,
         min_pack_run: 1024,
+        // Measured in `bench/results/2026-11-28-gpu-peers.md`.
+        long_single: 64,
+        short_near: 256,
         thread_bytes: 64,
         most_loads: 16,
     },
@@ -157,6 +166,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         in_shorts: 33..64,
         // Measured in `bench/results/2026-11-27-gpu-tables.md`: packs are 0.99 to 1.24 times as fast on two GPUs, unpacks 0.99 to 1.12.
         equal_unpack: 1024,
+        // Measured in `bench/results/2026-11-28-gpu-peers.md`: 1.03 times as fast at 824 and 1,240 bytes.
+        equal_unpack_of_8: 768,
         // Measured in `bench/results/2026-11-22-gpu-kernel-families.md`. Pieces of small elements are under way all at once: one load for each lane. Those of
         // large ones are under way for a group of lanes at once, without a loop.
         large: MANY_SHORT,
