@@ -1,6 +1,7 @@
 //! The libraries as they are installed: what they export, and C and C++ programs that are built against it with the system's tools.
 #![expect(clippy::disallowed_types, reason = "tests that lock fork no child")]
 
+mod convertor;
 mod device;
 mod folders;
 mod interposer;
@@ -106,18 +107,23 @@ fn build(name: &str, compiler: &str, standard: &str, source: &str, more: &[&str]
 
 /// Runs a program with the installed library; names the test if it cannot run here.
 fn run(name: &str, program: &Path) {
-    let mut command = Command::new(program);
+    run_with(name, &mut Command::new(program));
+}
+
+/// The same with the arguments of a command. Returns what the program said.
+fn run_with(name: &str, command: &mut Command) -> String {
     let output = command.env("LD_LIBRARY_PATH", INSTALLED.prefix.join("lib")).output().expect("a program");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = text(&output);
     match output.status.code() {
-        Some(0) => assert!(text(&output).starts_with(name), "{}", text(&output)),
+        Some(0) => assert!(said.starts_with(name), "{said}"),
         Some(SKIPPED) => {
-            let said = text(&output);
             let reason = said.trim().strip_prefix(&format!("skipped: {name}: ")).unwrap_or(said.trim()).to_owned();
             skip(&format!("the example {name}"), &reason);
         }
         _ => panic!("{name}: {}\n{error}", output.status),
     }
+    said
 }
 
 fn shared(source: &str, more: &[&str]) {
@@ -190,11 +196,6 @@ fn bounce() {
 #[test]
 fn paged() {
     shared("paged.c", &[]);
-}
-
-#[test]
-fn convertor() {
-    shared("convertor.c", &[]);
 }
 
 #[test]

@@ -1,0 +1,493 @@
+/*
+ * Open MPI's convertor on dtc: datatypes with gaps are packed and unpacked by libdtc. This file is compiled into Open MPI's
+ * datatype library (opal/datatype), and `patch` puts the calls of dtc_convertor.h into its sources. docs/open-mpi.md is the guide.
+ *
+ * A dtc_type is made of the description that Open MPI has of a committed datatype, its elements and loops, when the first
+ * convertor with it is prepared. From then on the number of converted bytes (bConverted) is the whole state of a convertor
+ * that dtc serves: its stack is not used, and a position costs an assignment.
+ */
+#include "opal_config.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opal/constants.h"
+#include "opal/datatype/dtc_convertor.h"
+#include "opal/datatype/opal_convertor.h"
+#include "opal/datatype/opal_convertor_internal.h"
+#include "opal/datatype/opal_datatype.h"
+#include "opal/datatype/opal_datatype_internal.h"
+
+#include "opal/datatype/dtc.h"
+
+/* Device memory is Open MPI's. Version 5 has a framework for it, version 4 has CUDA. */
+#ifdef CONVERTOR_ACCELERATOR
+#include "opal/mca/accelerator/accelerator.h"
+#define ELSEWHERE (CONVERTOR_ACCELERATOR | CONVERTOR_ACCELERATOR_UNIFIED)
+#else
+#if OPAL_CUDA_SUPPORT
+#include "opal/datatype/opal_datatype_cuda.h"
+#endif
+#define ELSEWHERE (CONVERTOR_CUDA | CONVERTOR_CUDA_UNIFIED)
+#endif
+
+/*
+ * What dtc knows of a datatype is in opt_desc.length: Open MPI writes that field when it commits a datatype, and reads it
+ * nowhere, so no struct changes its size, and only this library has to be compiled. The upper 16 bits, which are 0 in lengths and
+ * addresses, say that the field is dtc's, and what the others are: how many bytes Open MPI has moved so far; or the dtc_type, null
+ * if Open MPI's convertor serves the datatype for good. SHORT_PIECES or DECIDED says how long its pieces are on average.
+ */
+#define MARK(kind) ((uintptr_t)(kind) << 48)
+#define KIND(value) ((value) >> 48)
+#define CONTENT(value) ((value) & (MARK(1) - 1))
+enum { COUNTS = 0xd7c0, DECIDED = 0xd7c1, SHORT_PIECES = 0xd7c2 };
+
+/* Average bytes of a contiguous piece from which on Open MPI's convertor serves: both only call memcpy. */
+enum { LONG_PIECE = 4096 };
+
+/*
+ * Packed bytes of a datatype that Open MPI moves before a dtc_type is made. Making one costs 1 to 3 us, as much as dtc gains in the
+ * first 4 to 8 KiB of blocks of 16 bytes.
+ */
+enum { FIRST_BYTES = 8192 };
+
+/*
+ * Average bytes of a contiguous piece up to which copies from type to type are dtc's, and the packed bytes from which on. dtc_copy
+ * takes 140 ns, and packs and unpacks in parts that stay in the cache; Open MPI copies each piece at once.
+ */
+enum { SHORT_PIECE = 32, LEAST_COPY = 768 };
+
+/* Both sides are host memory: dtc asks no driver. */
+static const dtc_transfer host = {.size = sizeof(dtc_transfer), .memory = DTC_MEMORY_HOST, .packed = DTC_MEMORY_HOST};
+
+/* What all datatypes share. */
+typedef struct {
+    dtc_engine *engine;
+    dtc_type *byte;
+} library;
+
+static library *shared;
+
+static void close_library(library *ended) {
+    dtc_type_release(ended->byte);
+    dtc_finalize(ended->engine);
+    free(ended);
+}
+
+/* The library, which the first thread that asks opens; null if that fails. */
+static library *open_library(void) {
+    library *found = __atomic_load_n(&shared, __ATOMIC_ACQUIRE), *made;
+    if (found != NULL || (made = malloc(sizeof *made)) == NULL) {
+        return found;
+    }
+    if (dtc_init(NULL, &made->engine) != DTC_OK) {
+        free(made);
+        return NULL;
+    }
+    if (dtc_type_basic(made->engine, DTC_KIND_BYTES, 1, &made->byte) != DTC_OK) {
+        dtc_finalize(made->engine);
+        free(made);
+        return NULL;
+    }
+    if (!__atomic_compare_exchange_n(&shared, &found, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        close_library(made);
+        return found;
+    }
+    return made;
+}
+
+/* DTC_OPEN_MPI=off leaves every datatype to Open MPI; with "always" dtc serves a datatype from its first byte on. */
+enum setting { UNKNOWN, OFF, ON, ALWAYS };
+
+static enum setting setting(void) {
+    static int known = UNKNOWN;
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (answer == UNKNOWN) {
+        const char *value = getenv("DTC_OPEN_MPI");
+        answer = value == NULL ? ON : strcmp(value, "off") == 0 ? OFF : strcmp(value, "always") == 0 ? ALWAYS : ON;
+        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+    }
+    return (enum setting)answer;
+}
+
+/* Blocks of one level of a description: the whole of it, or the body of a loop. Each has a type of its own. */
+typedef struct {
+    library *library;
+    int64_t used, room;
+    int64_t *numbers;       /* Lengths, from the second place on, as lists of a constructor begin with their count. */
+    int64_t *displacements; /* In bytes. */
+    const dtc_type **types; /* Those that are not the byte of the library are owned. */
+} blocks;
+
+static int grow(blocks *self) {
+    if (self->used < self->room) {
+        return 1;
+    }
+    int64_t room = self->room == 0 ? 16 : self->room * 2;
+    int64_t *numbers = realloc(self->numbers, ((size_t)room + 1) * sizeof *numbers);
+    if (numbers != NULL) {
+        numbers[0] = self->used == 0 ? 0 : numbers[0];
+        self->numbers = numbers;
+    }
+    int64_t *displacements = realloc(self->displacements, (size_t)room * sizeof *displacements);
+    self->displacements = displacements != NULL ? displacements : self->displacements;
+    const dtc_type **types = realloc(self->types, (size_t)room * sizeof *types);
+    self->types = types != NULL ? types : self->types;
+    if (numbers == NULL || displacements == NULL || types == NULL) {
+        return 0;
+    }
+    self->room = room;
+    return 1;
+}
+
+/* Adds a block. Takes over the type, unless that is the byte. */
+static int add(blocks *self, int64_t length, int64_t displacement, const dtc_type *type) {
+    if (!grow(self)) {
+        if (type != self->library->byte) {
+            dtc_type_release((dtc_type *)type);
+        }
+        return 0;
+    }
+    self->displacements[self->used] = displacement;
+    self->types[self->used++] = type;
+    self->numbers[self->used] = length;
+    return 1;
+}
+
+/* Drops the blocks from `first` on. */
+static void drop(blocks *self, int64_t first) {
+    while (self->used > first) {
+        const dtc_type *type = self->types[--self->used];
+        if (type != self->library->byte) {
+            dtc_type_release((dtc_type *)type);
+        }
+    }
+}
+
+/* One type of the blocks from `first` on, which are dropped, with the bounds that are given; null if that fails. */
+static dtc_type *joined(blocks *self, int64_t first, const dtc_facts *facts) {
+    int64_t count = self->used - first, at = first;
+    dtc_type *made = NULL;
+    while (at < self->used && self->types[at] == self->library->byte) {
+        at++;
+    }
+    /* The count comes before the lengths: grow() leaves a place for it. */
+    int64_t kept = self->numbers[first];
+    self->numbers[first] = count;
+    int status = at == self->used
+                     ? dtc_type_create(self->library->engine, DTC_COMBINER_HINDEXED, self->numbers + first, count + 1,
+                                       self->displacements + first, count, (const dtc_type *const *)&self->library->byte, 1, facts,
+                                       &made)
+                     : dtc_type_create(self->library->engine, DTC_COMBINER_STRUCT, self->numbers + first, count + 1,
+                                       self->displacements + first, count, self->types + first, count, facts, &made);
+    self->numbers[first] = kept;
+    drop(self, first);
+    return status == DTC_OK ? made : NULL;
+}
+
+/* `count` copies of a type, which is taken over, `stride` bytes apart; null if that fails. */
+static dtc_type *repeated(dtc_type *type, int64_t count, int64_t stride) {
+    dtc_type *made;
+    int status = type == NULL ? DTC_ERROR_HANDLE : dtc_type_hvector(count, 1, stride, type, &made);
+    if (type != NULL) {
+        dtc_type_release(type);
+    }
+    return status == DTC_OK ? made : NULL;
+}
+
+/* Where bytes are: from the lowest displacement to behind the highest, how many they are, and in how many pieces. */
+typedef struct {
+    ptrdiff_t low, high;
+    size_t bytes;
+    double pieces;
+} reach;
+
+static const reach nowhere = {PTRDIFF_MAX, PTRDIFF_MIN, 0, 0};
+
+/* The same for `count` copies, `stride` bytes apart, a displacement away. */
+static reach copies(reach one, size_t count, ptrdiff_t stride, ptrdiff_t displacement) {
+    ptrdiff_t last = (ptrdiff_t)(count - 1) * stride;
+    return (reach){one.low + displacement + (last < 0 ? last : 0), one.high + displacement + (last > 0 ? last : 0),
+                   one.bytes * count, one.pieces * (double)count};
+}
+
+static reach together(reach one, reach other) {
+    return (reach){one.low < other.low ? one.low : other.low, one.high > other.high ? one.high : other.high,
+                   one.bytes + other.bytes, one.pieces + other.pieces};
+}
+
+/* A loop that is open: its entry in the description, the first block of its body, and what is before it on its level. */
+typedef struct {
+    const dt_elem_desc_t *entry;
+    int64_t first;
+    reach before;
+} open_loop;
+
+/* Adds the blocks of an element of a description. */
+static int add_element(blocks *self, const ddt_elem_desc_t *element, reach *level) {
+    size_t length = element->blocklen * opal_datatype_basicDatatypes[element->common.type]->size;
+    reach block = {0, (ptrdiff_t)length, length, 1};
+    *level = together(*level, copies(block, element->count, element->extent, element->disp));
+    if (element->count == 1) {
+        return add(self, (int64_t)length, element->disp, self->library->byte);
+    }
+    dtc_type *rows;
+    return dtc_type_hvector(element->count, (int64_t)length, element->extent, self->library->byte, &rows) == DTC_OK &&
+           add(self, 1, element->disp, rows);
+}
+
+/* The blocks of a description, and where they are. 0 if it cannot be expressed. */
+static int add_description(blocks *self, const dt_type_desc_t *description, open_loop *loops, reach *level) {
+    size_t depth = 0;
+    *level = nowhere;
+    for (const dt_elem_desc_t *entry = description->desc; entry < description->desc + description->used; entry++) {
+        if (entry->elem.common.flags & OPAL_DATATYPE_FLAG_DATA) {
+            if (entry->elem.count == 0 || entry->elem.blocklen == 0 || !add_element(self, &entry->elem, level)) {
+                return 0;
+            }
+        } else if (entry->elem.common.type == OPAL_DATATYPE_LOOP && entry->loop.loops > 0) {
+            loops[depth++] = (open_loop){entry, self->used, *level};
+            *level = nowhere;
+        } else if (entry->elem.common.type == OPAL_DATATYPE_END_LOOP && depth > 0 && self->used > loops[depth - 1].first) {
+            const open_loop *loop = &loops[--depth];
+            dtc_type *body = joined(self, loop->first, NULL);
+            dtc_type *all = repeated(body, loop->entry->loop.loops, loop->entry->loop.extent);
+            if (all == NULL || !add(self, 1, 0, all)) {
+                return 0;
+            }
+            *level = together(loop->before, copies(*level, loop->entry->loop.loops, loop->entry->loop.extent, 0));
+        } else {
+            return 0;
+        }
+    }
+    return depth == 0 && self->used > 0;
+}
+
+/* What becomes known of a datatype: a committed type, unless it cannot be made, or Open MPI moves it as fast. */
+static uintptr_t described(const opal_datatype_t *datatype) {
+    blocks level = {.library = open_library()};
+    reach all = nowhere;
+    dtc_type *made = NULL;
+    if (level.library == NULL) {
+        return MARK(DECIDED);
+    }
+    open_loop few[8], *loops = datatype->desc.used < 16 ? few : malloc((datatype->desc.used / 2 + 1) * sizeof *loops);
+    dtc_facts facts = {sizeof facts, datatype->lb, datatype->ub - datatype->lb, (int64_t)datatype->size};
+    /* The description and the datatype must agree on the bytes: else one of them means something else than is read here. */
+    if (loops != NULL && add_description(&level, &datatype->desc, loops, &all) && all.bytes == datatype->size &&
+        all.low == datatype->true_lb && all.high == datatype->true_ub && (double)all.bytes < all.pieces * LONG_PIECE) {
+        made = joined(&level, 0, &facts);
+    }
+    if (made != NULL && dtc_type_commit(made, 0) != DTC_OK) {
+        dtc_type_release(made);
+        made = NULL;
+    }
+    drop(&level, 0);
+    free(level.numbers);
+    free(level.displacements);
+    free(level.types);
+    if (loops != few) {
+        free(loops);
+    }
+    return MARK((double)all.bytes <= all.pieces * SHORT_PIECE ? SHORT_PIECES : DECIDED) | (uintptr_t)made;
+}
+
+static uintptr_t *place(const opal_datatype_t *datatype) {
+    return (uintptr_t *)&((opal_datatype_t *)datatype)->opt_desc.length;
+}
+
+/* The type of a datatype that has one. */
+static dtc_type *known_type(const opal_datatype_t *datatype) {
+    return (dtc_type *)CONTENT(__atomic_load_n(place(datatype), __ATOMIC_ACQUIRE));
+}
+
+static int is_decided(uintptr_t known) { return KIND(known) == DECIDED || KIND(known) == SHORT_PIECES; }
+
+/* What is known of a datatype of which `bytes` are about to be moved; the type in it is null if Open MPI moves them. */
+static uintptr_t known_now(const opal_datatype_t *datatype, size_t bytes) {
+    uintptr_t found = __atomic_load_n(place(datatype), __ATOMIC_ACQUIRE);
+    if (is_decided(found)) {
+        return found;
+    }
+    size_t moved = bytes + (KIND(found) == COUNTS ? CONTENT(found) : 0);
+    int decides = moved >= FIRST_BYTES || setting() == ALWAYS;
+    uintptr_t next = decides ? described(datatype) : MARK(COUNTS) | moved;
+    while (!__atomic_compare_exchange_n(place(datatype), &found, next, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        if (is_decided(found)) {
+            /* Another thread was faster. */
+            if (decides && CONTENT(next) != 0) {
+                dtc_type_release((dtc_type *)CONTENT(next));
+            }
+            return found;
+        }
+    }
+    return decides ? next : MARK(DECIDED);
+}
+
+/* Whether bytes of an element are certainly in its type map twice: what is unpacked then depends on the order. */
+static int overlaps(const opal_datatype_t *datatype) {
+    return (ptrdiff_t)datatype->size > datatype->true_ub - datatype->true_lb;
+}
+
+static void advance(opal_convertor_t *convertor, size_t bytes) {
+    convertor->bConverted += bytes;
+    if (convertor->bConverted == convertor->local_size) {
+        convertor->flags |= CONVERTOR_COMPLETED;
+    }
+}
+
+/* The address of the next piece instead of a copy, for a buffer that has none. */
+static int next_piece(const opal_convertor_t *convertor, struct iovec *buffer, int64_t *done) {
+    const dtc_type *type = known_type(convertor->pDesc);
+    int64_t piece, skip;
+    dtc_iovec found;
+    if (dtc_iov_at(type, (int64_t)convertor->count, (int64_t)convertor->bConverted, &piece, &skip) != DTC_OK ||
+        dtc_iov(type, convertor->pBaseBuf, (int64_t)convertor->count, piece, skip, &found, 1, NULL, done) != DTC_OK) {
+        return 0;
+    }
+    if ((size_t)*done > buffer->iov_len) {
+        *done = (int64_t)buffer->iov_len;
+    }
+    buffer->iov_base = found.base;
+    return 1;
+}
+
+/* fAdvance of a convertor that packs. Fills the buffers, and returns 1 after the last byte, 0 before, or an error. */
+static int32_t pack(opal_convertor_t *convertor, struct iovec *iov, uint32_t *buffers, size_t *max_data) {
+    const dtc_type *type = known_type(convertor->pDesc);
+    size_t before = convertor->bConverted;
+    uint32_t used = 0;
+    for (; used < *buffers && !(convertor->flags & CONVERTOR_COMPLETED); used++) {
+        int64_t done;
+        if (iov[used].iov_base == NULL) {
+            if (!next_piece(convertor, &iov[used], &done)) {
+                return OPAL_ERROR;
+            }
+        } else if (dtc_pack(type, convertor->pBaseBuf, (int64_t)convertor->count, (int64_t)convertor->bConverted,
+                            iov[used].iov_base, (int64_t)iov[used].iov_len, &done, &host) != DTC_OK) {
+            return OPAL_ERROR;
+        }
+        iov[used].iov_len = (size_t)done;
+        advance(convertor, (size_t)done);
+    }
+    *buffers = used;
+    *max_data = convertor->bConverted - before;
+    return !!(convertor->flags & CONVERTOR_COMPLETED);
+}
+
+/* fAdvance of a convertor that unpacks. */
+static int32_t unpack(opal_convertor_t *convertor, struct iovec *iov, uint32_t *buffers, size_t *max_data) {
+    const dtc_type *type = known_type(convertor->pDesc);
+    size_t before = convertor->bConverted;
+    uint32_t used = 0;
+    for (; used < *buffers && !(convertor->flags & CONVERTOR_COMPLETED); used++) {
+        int64_t done;
+        if (dtc_unpack(type, convertor->pBaseBuf, (int64_t)convertor->count, (int64_t)convertor->bConverted,
+                       iov[used].iov_base, (int64_t)iov[used].iov_len, &done, &host) != DTC_OK) {
+            return OPAL_ERROR;
+        }
+        iov[used].iov_len = (size_t)done;
+        advance(convertor, (size_t)done);
+    }
+    *buffers = used;
+    *max_data = convertor->bConverted - before;
+    return !!(convertor->flags & CONVERTOR_COMPLETED);
+}
+
+int dtc_opal_serves(const opal_convertor_t *convertor) {
+    return convertor->fAdvance == pack || convertor->fAdvance == unpack;
+}
+
+void dtc_opal_prepare(opal_convertor_t *convertor) {
+    const opal_datatype_t *datatype = convertor->pDesc;
+    /* Without gaps there is nothing to gain, and basic datatypes, which are such, may be constants. */
+    if ((convertor->flags & (CONVERTOR_HOMOGENEOUS | CONVERTOR_WITH_CHECKSUM | ELSEWHERE | OPAL_DATATYPE_FLAG_NO_GAPS |
+                             OPAL_DATATYPE_FLAG_COMMITTED)) != (CONVERTOR_HOMOGENEOUS | OPAL_DATATYPE_FLAG_COMMITTED) ||
+        setting() == OFF) {
+        return;
+    }
+    if (convertor->flags & CONVERTOR_SEND) {
+        if (CONTENT(known_now(datatype, convertor->local_size)) != 0) {
+            convertor->fAdvance = pack;
+        }
+    } else if (!overlaps(datatype) && CONTENT(known_now(datatype, convertor->local_size)) != 0) {
+        convertor->fAdvance = unpack;
+    }
+}
+
+int32_t dtc_opal_set_position(opal_convertor_t *convertor, size_t *position) {
+    convertor->bConverted = *position;
+    return OPAL_SUCCESS;
+}
+
+int32_t dtc_opal_raw(opal_convertor_t *convertor, struct iovec *iov, uint32_t *buffers, size_t *length) {
+    const dtc_type *type = known_type(convertor->pDesc);
+    int64_t piece, skip, pieces, bytes;
+    _Static_assert(sizeof(struct iovec) == sizeof(dtc_iovec) && offsetof(struct iovec, iov_len) == offsetof(dtc_iovec, length),
+                   "dtc_iovec is the struct iovec of POSIX");
+    if (dtc_iov_at(type, (int64_t)convertor->count, (int64_t)convertor->bConverted, &piece, &skip) != DTC_OK ||
+        dtc_iov(type, convertor->pBaseBuf, (int64_t)convertor->count, piece, skip, (dtc_iovec *)iov, *buffers, &pieces,
+                &bytes) != DTC_OK) {
+        return OPAL_ERROR;
+    }
+    *buffers = (uint32_t)pieces;
+    *length = (size_t)bytes;
+    advance(convertor, *length);
+    return !!(convertor->flags & CONVERTOR_COMPLETED);
+}
+
+/* Whether both addresses are host memory, as Open MPI sees it. */
+static int are_host(char *destination, char *source) {
+#ifdef CONVERTOR_ACCELERATOR
+    int device;
+    uint64_t flags;
+    return opal_accelerator.check_addr(destination, &device, &flags) <= 0 &&
+           opal_accelerator.check_addr(source, &device, &flags) <= 0;
+#elif OPAL_CUDA_SUPPORT
+    return !opal_cuda_check_bufs(destination, source);
+#else
+    (void)destination;
+    (void)source;
+    return 1;
+#endif
+}
+
+int dtc_opal_copy(const opal_datatype_t *datatype, int32_t count, char *destination, char *source) {
+    ptrdiff_t extent = datatype->ub - datatype->lb, apart = destination < source ? source - destination : destination - source;
+    uint16_t wanted = datatype->flags & (OPAL_DATATYPE_FLAG_COMMITTED | OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS);
+    if (count < 1 || wanted != OPAL_DATATYPE_FLAG_COMMITTED || datatype->size == 0 || overlaps(datatype) || setting() == OFF) {
+        return 0;
+    }
+    /* Extents may be negative. Copies to memory that overlaps are Open MPI's. */
+    if (apart < datatype->true_ub - datatype->true_lb + (count - 1) * (extent < 0 ? -extent : extent)) {
+        return 0;
+    }
+    size_t bytes = datatype->size * (size_t)count;
+    uintptr_t known = setting() == ALWAYS || bytes >= LEAST_COPY ? known_now(datatype, bytes) : 0;
+    dtc_type *type = (dtc_type *)CONTENT(known);
+    dtc_elements from = {type, source, count, 0}, to = {type, destination, count, 0};
+    return type != NULL && (setting() == ALWAYS || KIND(known) == SHORT_PIECES) && are_host(destination, source) &&
+           dtc_copy(&from, &to, (int64_t)bytes, NULL, &host) == DTC_OK;
+}
+
+void dtc_opal_forget(opal_datatype_t *datatype) {
+    uintptr_t found = __atomic_load_n(place(datatype), __ATOMIC_ACQUIRE);
+    if (KIND(found) == COUNTS || is_decided(found)) {
+        *place(datatype) = 0;
+    }
+    if (is_decided(found) && CONTENT(found) != 0) {
+        dtc_type_release((dtc_type *)CONTENT(found));
+    }
+}
+
+void dtc_opal_copied(opal_datatype_t *datatype) {
+    *place(datatype) = datatype->opt_desc.used;
+}
+
+void dtc_opal_finalize(void) {
+    library *ended = __atomic_exchange_n(&shared, NULL, __ATOMIC_ACQ_REL);
+    if (ended != NULL) {
+        close_library(ended);
+    }
+}

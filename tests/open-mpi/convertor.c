@@ -1,0 +1,303 @@
+/*
+ * dtc_convertor.c without Open MPI: descriptions of datatypes, as Open MPI would have them, are read from a file together with
+ * the displacement of every packed byte, which the reference walker told. Each datatype goes through prepare, positions, packs
+ * and unpacks in fragments, lists of pieces, and copies.
+ *
+ *   convertor FILE
+ *
+ * A datatype is a line "type COUNT SIZE TRUE_LB TRUE_UB LB UB ENTRIES", a line for each entry ("element SIZE BLOCKLEN COUNT
+ * EXTENT DISPLACEMENT", "loop LOOPS ITEMS EXTENT", "end"), and a line "map" with the displacements of an element's bytes.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opal/datatype/dtc_convertor.h"
+#include "opal/datatype/opal_convertor.h"
+
+enum { GUARD = 64, POISON = 0xa5 };
+
+/* Basic datatypes by their size, 1 to 16 bytes. */
+static opal_datatype_t basic[17];
+const opal_datatype_t *opal_datatype_basicDatatypes[OPAL_DATATYPE_MAX_PREDEFINED];
+
+static long number;
+static uint64_t state = 1;
+
+static long draw(long from, long to) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return from + (long)((state >> 33) % (uint64_t)(to - from + 1));
+}
+
+static void fail(const char *form, ...) {
+    va_list arguments;
+    va_start(arguments, form);
+    fprintf(stderr, "type %ld: ", number);
+    vfprintf(stderr, form, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(1);
+}
+
+static void *memory_of(size_t bytes) {
+    void *made = calloc(bytes + 1, 1);
+    if (made == NULL) {
+        fail("expected %zu bytes of memory, found none", bytes);
+    }
+    return made;
+}
+
+/* A datatype of the file, and elements of it in memory. */
+typedef struct {
+    opal_datatype_t datatype;
+    long count, bytes;
+    long *at; /* Displacements of the packed bytes of all elements. */
+    long low, span;
+    int repeats;
+    unsigned char *memory, *packed;
+} subject;
+
+static void read_entry(FILE *file, dt_elem_desc_t *entry) {
+    char kind[16];
+    long size;
+    if (fscanf(file, "%15s", kind) != 1) {
+        fail("expected an entry, found none");
+    }
+    memset(entry, 0, sizeof *entry);
+    if (strcmp(kind, "element") == 0) {
+        ddt_elem_desc_t *element = &entry->elem;
+        if (fscanf(file, "%ld %zu %u %td %td", &size, &element->blocklen, &element->count, &element->extent, &element->disp) != 5) {
+            fail("expected five numbers of an element");
+        }
+        element->common = (entry_head){OPAL_DATATYPE_FLAG_DATA, (uint16_t)(OPAL_DATATYPE_FIRST_TYPE + size)};
+    } else if (strcmp(kind, "loop") == 0) {
+        if (fscanf(file, "%u %u %td", &entry->loop.loops, &entry->loop.items, &entry->loop.extent) != 3) {
+            fail("expected three numbers of a loop");
+        }
+        entry->loop.common.type = OPAL_DATATYPE_LOOP;
+    } else {
+        entry->loop.common.type = OPAL_DATATYPE_END_LOOP;
+    }
+}
+
+static int read_subject(FILE *file, subject *read) {
+    opal_datatype_t *datatype = &read->datatype;
+    memset(read, 0, sizeof *read);
+    size_t used;
+    if (fscanf(file, " type %ld %zu %td %td %td %td %zu", &read->count, &datatype->size, &datatype->true_lb, &datatype->true_ub,
+               &datatype->lb, &datatype->ub, &used) != 7) {
+        return 0;
+    }
+    datatype->flags = OPAL_DATATYPE_FLAG_COMMITTED | OPAL_DATATYPE_FLAG_DATA;
+    datatype->desc = (dt_type_desc_t){used, used, memory_of(used * sizeof(dt_elem_desc_t))};
+    datatype->opt_desc = datatype->desc;
+    for (size_t at = 0; at < used; at++) {
+        read_entry(file, &datatype->desc.desc[at]);
+    }
+    char kind[8];
+    if (fscanf(file, "%7s", kind) != 1 || strcmp(kind, "map") != 0) {
+        fail("expected a map");
+    }
+    long size = (long)datatype->size, extent = datatype->ub - datatype->lb;
+    read->bytes = size * read->count;
+    read->at = memory_of((size_t)read->bytes * sizeof *read->at + sizeof(long) * (size_t)size);
+    for (long at = 0; at < size; at++) {
+        if (fscanf(file, "%ld", &read->at[at]) != 1) {
+            fail("expected %ld displacements, found %ld", size, at);
+        }
+    }
+    long low = 0, high = 0;
+    for (long at = 0; at < read->bytes; at++) {
+        read->at[at] = read->at[at % size] + at / size * extent;
+        low = at == 0 || read->at[at] < low ? read->at[at] : low;
+        high = at == 0 || read->at[at] >= high ? read->at[at] + 1 : high;
+    }
+    read->low = low;
+    read->span = high - low;
+    read->memory = (unsigned char *)memory_of((size_t)read->span + 2 * GUARD) + GUARD;
+    read->packed = memory_of((size_t)read->bytes);
+    memset(read->memory - GUARD, 0, (size_t)read->span + 2 * GUARD);
+    for (long at = 0; at < read->bytes; at++) {
+        read->repeats |= read->memory[read->at[at] - low] != 0;
+        read->memory[read->at[at] - low] = 1;
+    }
+    for (long at = 0; at < read->span; at++) {
+        read->memory[at] = (unsigned char)((at + number) * 2654435761u >> 11);
+    }
+    for (long at = 0; at < read->bytes; at++) {
+        read->packed[at] = read->memory[read->at[at] - low];
+    }
+    return 1;
+}
+
+/* What opal_convertor_prepare_for_send and _recv leave behind for a datatype with gaps. */
+static opal_convertor_t prepared(const subject *of, uint32_t direction, void *base) {
+    opal_convertor_t made = {.flags = CONVERTOR_HOMOGENEOUS | direction | of->datatype.flags,
+                             .local_size = (size_t)of->bytes,
+                             .pDesc = &of->datatype,
+                             .count = (size_t)of->count,
+                             .pBaseBuf = base};
+    dtc_opal_prepare(&made);
+    return made;
+}
+
+static void position(opal_convertor_t *convertor, size_t at) {
+    convertor->flags &= ~(uint32_t)CONVERTOR_COMPLETED;
+    if (dtc_opal_set_position(convertor, &at) != OPAL_SUCCESS || convertor->bConverted != at) {
+        fail("position: expected %zu, found %zu", at, convertor->bConverted);
+    }
+}
+
+/* Compares memory with poison into which the packed bytes were unpacked. */
+static void expect_unpacked(const subject *of, const unsigned char *memory, const char *what) {
+    unsigned char *image = memory_of((size_t)of->span + 2 * GUARD);
+    memset(image, POISON, (size_t)of->span + 2 * GUARD);
+    for (long at = 0; at < of->bytes; at++) {
+        image[GUARD + of->at[at] - of->low] = of->packed[at];
+    }
+    for (long at = -GUARD; at < of->span + GUARD; at++) {
+        if (memory[at] != image[GUARD + at]) {
+            fail("%s: byte %ld of %ld in memory: expected %d, found %d", what, at, of->span, image[GUARD + at], memory[at]);
+        }
+    }
+    free(image);
+}
+
+static void pack(const subject *of) {
+    opal_convertor_t convertor = prepared(of, CONVERTOR_SEND, of->memory - of->low);
+    unsigned char buffers[3][512];
+    size_t at = draw(0, 1) ? 0 : (size_t)draw(0, of->bytes - 1);
+    position(&convertor, at);
+    for (int done = 0; !done;) {
+        struct iovec iov[3];
+        uint32_t given = (uint32_t)draw(1, 3), used = given;
+        int direct = draw(0, 7) == 0;
+        size_t moved = 0, sum = 0;
+        for (uint32_t buffer = 0; buffer < given; buffer++) {
+            iov[buffer] = (struct iovec){direct ? NULL : buffers[buffer], (size_t)draw(1, draw(0, 2) ? 30 : 512)};
+        }
+        done = convertor.fAdvance(&convertor, iov, &used, &moved);
+        for (uint32_t buffer = 0; buffer < used; buffer++) {
+            if (memcmp(iov[buffer].iov_base, of->packed + at + sum, iov[buffer].iov_len) != 0) {
+                fail("pack: expected %zu bytes of the map at %zu, found others", iov[buffer].iov_len, at + sum);
+            }
+            sum += iov[buffer].iov_len;
+        }
+        at += sum;
+        if (done < 0 || sum != moved || moved == 0 || at != convertor.bConverted || done != (at == (size_t)of->bytes) ||
+            done != !!(convertor.flags & CONVERTOR_COMPLETED)) {
+            fail("pack: expected %zu bytes and the end at %ld, found %zu and %d at %zu", sum, of->bytes, moved, done, at);
+        }
+    }
+}
+
+static void unpack(const subject *of) {
+    enum { MOST = 40 };
+    long begins[MOST + 1] = {0}, order[MOST], fragments = 0;
+    while (begins[fragments] < of->bytes) {
+        long length = draw(1, 1 + of->bytes / 8), rest = of->bytes - begins[fragments];
+        order[fragments] = fragments;
+        begins[fragments + 1] = begins[fragments] + (length > rest || fragments == MOST - 1 ? rest : length);
+        fragments++;
+    }
+    for (long at = fragments - 1; at > 0; at--) {
+        long other = draw(0, at), kept = order[at];
+        order[at] = order[other];
+        order[other] = kept;
+    }
+    unsigned char *memory = (unsigned char *)memory_of((size_t)of->span + 2 * GUARD) + GUARD;
+    memset(memory - GUARD, POISON, (size_t)of->span + 2 * GUARD);
+    opal_convertor_t convertor = prepared(of, CONVERTOR_RECV, memory - of->low);
+    for (long turn = 0; turn < fragments; turn++) {
+        long from = begins[order[turn]], length = begins[order[turn] + 1] - from;
+        struct iovec iov = {of->packed + from, (size_t)length};
+        uint32_t used = 1;
+        size_t moved = 0;
+        position(&convertor, (size_t)from);
+        int done = convertor.fAdvance(&convertor, &iov, &used, &moved);
+        if (used != 1 || (long)moved != length || done != (from + length == of->bytes)) {
+            fail("unpack at %ld: expected %ld bytes, found %zu and %d", from, length, moved, done);
+        }
+    }
+    expect_unpacked(of, memory, "unpack");
+    free(memory - GUARD);
+}
+
+static void list(const subject *of) {
+    opal_convertor_t convertor = prepared(of, CONVERTOR_SEND, of->memory - of->low);
+    long at = draw(0, of->bytes - 1);
+    position(&convertor, (size_t)at);
+    for (int done = 0; !done;) {
+        struct iovec iov[4];
+        uint32_t given = (uint32_t)draw(1, 4), used = given;
+        size_t length = 0;
+        done = dtc_opal_raw(&convertor, iov, &used, &length);
+        if (done < 0 || used > given || used == 0) {
+            fail("raw at %ld: expected 1 to %u pieces, found %u and %d", at, given, used, done);
+        }
+        for (uint32_t piece = 0; piece < used; piece++) {
+            for (size_t byte = 0; byte < iov[piece].iov_len; byte++, at++) {
+                if ((unsigned char *)iov[piece].iov_base + byte != of->memory + of->at[at] - of->low) {
+                    fail("raw: expected packed byte %ld at %ld, found another place", at, of->at[at]);
+                }
+            }
+        }
+        if (done != (at == of->bytes)) {
+            fail("raw: expected the end at %ld, found %d at %ld", of->bytes, done, at);
+        }
+    }
+}
+
+static void copy(const subject *of) {
+    unsigned char *memory = (unsigned char *)memory_of((size_t)of->span + 2 * GUARD) + GUARD;
+    memset(memory - GUARD, POISON, (size_t)of->span + 2 * GUARD);
+    char *from = (char *)of->memory - of->low;
+    if (!dtc_opal_copy(&of->datatype, (int32_t)of->count, (char *)memory - of->low, from)) {
+        fail("copy: expected 1 for memory that does not overlap, found 0");
+    }
+    expect_unpacked(of, memory, "copy");
+    if (of->span > 1 && dtc_opal_copy(&of->datatype, (int32_t)of->count, from + 1, from)) {
+        fail("copy: expected 0 for memory that overlaps, found 1");
+    }
+    free(memory - GUARD);
+}
+
+int main(int argc, char **argv) {
+    FILE *file = argc == 2 ? fopen(argv[1], "r") : NULL;
+    if (file == NULL) {
+        fprintf(stderr, "usage: %s FILE\n", argv[0]);
+        return 2;
+    }
+    for (size_t size = 1; size < sizeof basic / sizeof *basic; size++) {
+        basic[size].size = size;
+        opal_datatype_basicDatatypes[OPAL_DATATYPE_FIRST_TYPE + size] = &basic[size];
+    }
+    subject of;
+    long served = 0, theirs = 0;
+    for (number = 0; read_subject(file, &of); number++) {
+        opal_convertor_t convertor = prepared(&of, CONVERTOR_SEND, of.memory - of.low);
+        if (dtc_opal_serves(&convertor)) {
+            served++;
+            pack(&of);
+            list(&of);
+            if (!of.repeats) {
+                unpack(&of);
+                copy(&of);
+            }
+        } else {
+            theirs++;
+        }
+        opal_datatype_t duplicate = of.datatype;
+        dtc_opal_copied(&duplicate);
+        dtc_opal_forget(&duplicate);
+        dtc_opal_forget(&of.datatype);
+        free(of.datatype.desc.desc);
+        free(of.at);
+        free(of.packed);
+        free(of.memory - GUARD);
+    }
+    dtc_opal_finalize();
+    printf("convertor: %ld types, %ld served by dtc, %ld by Open MPI\n", number, served, theirs);
+    return 0;
+}
