@@ -1,0 +1,638 @@
+/*
+ * Types drawn at random, packed and unpacked by Open MPI's convertor in every way that its callers use, and sent between two
+ * processes. Every byte is compared with a list of displacements that this program keeps by itself while it draws a type.
+ *
+ *   mpiexec -n 2 fragments [TYPES [SEED [CHECKS]]]
+ *
+ * Compiled against the sources of Open MPI, since the convertor is no part of its installation. Nothing that it checks is specific
+ * to dtc. Prints how many types there were and how many of each check failed, after the first failures of a check: the type, what
+ * was expected, and what was found. Returns 1 if one failed. CHECKS names some of "pack list copy whole unpack message".
+ */
+#include "opal_config.h"
+
+#include <mpi.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opal/datatype/opal_convertor.h"
+
+enum { MOST_BYTES = 6000, MOST_BLOCKS = 6, GUARD = 64, POISON = 0xa5, LARGE = 300000 };
+
+/* A type, and the displacement of each of its packed bytes. */
+typedef struct {
+    MPI_Datatype type;
+    long bytes;
+    long *at;
+} drawn;
+
+/* Elements of a type in memory of this program, between guards. */
+typedef struct {
+    long bytes, low, span;
+    long *at; /* Displacements of the packed bytes of all elements. */
+    int repeats;
+    unsigned char *memory; /* The byte at displacement `low`, GUARD bytes before it are the guard. */
+} elements;
+
+static uint64_t state;
+static long type_number;
+static int rank;
+
+static long draw(long from, long to) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return from + (long)((state >> 33) % (uint64_t)(to - from + 1));
+}
+
+/* What is checked of a type, and how many types failed it. */
+enum check { PACK, LIST, COPY, WHOLE, UNPACK, MESSAGE, CHECKS };
+static const char *const names[CHECKS] = {"pack in fragments", "list of pieces", "copy", "MPI_Pack and MPI_Unpack",
+                                          "unpack out of order", "message"};
+static const char *const words[CHECKS] = {"pack", "list", "copy", "whole", "unpack", "message"};
+static const char *wanted = "pack list copy whole unpack message";
+static enum check checking;
+static long failures[CHECKS];
+static jmp_buf next_check;
+
+/* Ends a check. What it allocated stays. */
+static void fail(const char *form, ...) {
+    if (failures[checking]++ < 3) {
+        va_list arguments;
+        va_start(arguments, form);
+        fprintf(stderr, "fragments: rank %d, type %ld, %s: ", rank, type_number, names[checking]);
+        vfprintf(stderr, form, arguments);
+        fputc('\n', stderr);
+        va_end(arguments);
+    }
+    longjmp(next_check, 1);
+}
+
+static void *memory_of(long bytes) {
+    void *made = malloc((size_t)(bytes > 0 ? bytes : 1));
+    if (made == NULL) {
+        fprintf(stderr, "fragments: expected %ld bytes of memory, found none\n", bytes);
+        exit(1);
+    }
+    return made;
+}
+
+/* Predefined, with a gap behind a short or behind the last int. */
+static drawn pair(int of_short) {
+    drawn made = {of_short ? MPI_SHORT_INT : MPI_DOUBLE_INT, of_short ? 6 : 12, NULL};
+    made.at = memory_of(made.bytes * (long)sizeof *made.at);
+    for (long at = 0; at < made.bytes; at++) {
+        made.at[at] = of_short && at >= 2 ? at + 2 : at;
+    }
+    return made;
+}
+
+static drawn predefined(void) {
+    const MPI_Datatype plain[] = {MPI_BYTE, MPI_CHAR, MPI_SHORT, MPI_INT, MPI_INT, MPI_DOUBLE, MPI_DOUBLE, MPI_LONG_DOUBLE,
+                                  MPI_C_DOUBLE_COMPLEX};
+    if (draw(0, 11) == 0) {
+        drawn duplicate = pair((int)draw(0, 1));
+        MPI_Type_dup(duplicate.type, &duplicate.type);
+        return duplicate;
+    }
+    drawn made;
+    MPI_Type_dup(plain[draw(0, sizeof plain / sizeof *plain - 1)], &made.type);
+    int size;
+    MPI_Type_size(made.type, &size);
+    made.bytes = size;
+    made.at = memory_of(made.bytes * (long)sizeof *made.at);
+    for (long at = 0; at < made.bytes; at++) {
+        made.at[at] = at;
+    }
+    return made;
+}
+
+static void release(drawn *old) {
+    MPI_Type_free(&old->type);
+    free(old->at);
+}
+
+/* Appends copies of a child, an extent apart, to the displacements of a type. */
+static void append(drawn *made, const drawn *child, long displacement, long copies, long extent) {
+    made->at = realloc(made->at, (size_t)(made->bytes + copies * child->bytes + 1) * sizeof *made->at);
+    for (long copy = 0; copy < copies; copy++) {
+        for (long at = 0; at < child->bytes; at++) {
+            made->at[made->bytes++] = displacement + copy * extent + child->at[at];
+        }
+    }
+}
+
+static drawn node(int depth);
+
+static drawn array_of(const drawn *child, long extent) {
+    drawn made = {MPI_DATATYPE_NULL, 0, NULL};
+    int sizes[3], parts[3], starts[3], axes = (int)draw(1, 3), order = draw(0, 1) ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
+    for (int axis = 0; axis < axes; axis++) {
+        sizes[axis] = (int)draw(1, 5);
+        parts[axis] = (int)draw(1, sizes[axis]);
+        starts[axis] = (int)draw(0, sizes[axis] - parts[axis]);
+    }
+    MPI_Type_create_subarray(axes, sizes, parts, starts, order, child->type, &made.type);
+    long index[3] = {0, 0, 0};
+    for (;;) {
+        long place = 0;
+        for (int axis = 0; axis < axes; axis++) {
+            int turn = order == MPI_ORDER_C ? axis : axes - 1 - axis;
+            place = place * sizes[turn] + starts[turn] + index[turn];
+        }
+        append(&made, child, place * extent, 1, extent);
+        int axis = order == MPI_ORDER_C ? axes - 1 : 0, step = order == MPI_ORDER_C ? -1 : 1;
+        while (axis >= 0 && axis < axes && ++index[axis] == parts[axis]) {
+            index[axis] = 0;
+            axis += step;
+        }
+        if (axis < 0 || axis >= axes) {
+            return made;
+        }
+    }
+}
+
+static drawn struct_of(const drawn *child, int depth) {
+    int count = (int)draw(1, 3), lengths[4];
+    MPI_Aint displacements[4], place = draw(-40, 40);
+    MPI_Datatype types[4];
+    drawn made = {MPI_DATATYPE_NULL, 0, NULL}, other = node(depth - 1);
+    for (int at = 0; at < count; at++) {
+        const drawn *part = draw(0, 1) ? child : &other;
+        MPI_Aint lb, extent;
+        MPI_Type_get_extent(part->type, &lb, &extent);
+        /* Open MPI 4.1 takes a datatype with a part of 0 bytes behind its last byte for one without gaps. */
+        lengths[at] = part->bytes == 0 ? 0 : (int)draw(0, 2);
+        types[at] = part->type;
+        displacements[at] = place;
+        append(&made, part, place, lengths[at], extent);
+        place += (lengths[at] + 1) * (labs(extent) + labs(lb)) + draw(0, 24);
+    }
+    MPI_Type_create_struct(count, lengths, displacements, types, &made.type);
+    release(&other);
+    return made;
+}
+
+static drawn listed(const drawn *child, long extent, int in_bytes) {
+    int count = (int)draw(1, MOST_BLOCKS), lengths[MOST_BLOCKS], places[MOST_BLOCKS];
+    MPI_Aint displacements[MOST_BLOCKS];
+    long place = draw(-3, 3);
+    drawn made = {MPI_DATATYPE_NULL, 0, NULL};
+    for (int at = 0; at < count; at++) {
+        lengths[at] = (int)draw(0, 3);
+        places[at] = (int)place;
+        displacements[at] = place * extent + (in_bytes ? draw(0, 3) : 0);
+        append(&made, child, in_bytes ? displacements[at] : place * extent, lengths[at], extent);
+        place += lengths[at] + draw(0, 3) + in_bytes;
+    }
+    if (in_bytes) {
+        MPI_Type_create_hindexed(count, lengths, displacements, child->type, &made.type);
+    } else {
+        MPI_Type_indexed(count, lengths, places, child->type, &made.type);
+    }
+    return made;
+}
+
+/* Open MPI takes a stride of -1 byte for the extent of the child. */
+static long allowed(long stride) { return stride == -1 ? -2 : stride; }
+
+/* A type over a drawn one. */
+static drawn node(int depth) {
+    if (depth <= 0 || draw(0, 7) == 0) {
+        return predefined();
+    }
+    drawn child = node(depth - 1), made = {MPI_DATATYPE_NULL, 0, NULL};
+    MPI_Aint lb, extent;
+    MPI_Type_get_extent(child.type, &lb, &extent);
+    long count = draw(0, 9), length = draw(1, 4);
+    switch (draw(0, 9)) {
+    case 0:
+        MPI_Type_contiguous((int)count, child.type, &made.type);
+        append(&made, &child, 0, count, extent);
+        break;
+    case 1:
+    case 2: {
+        long stride = draw(0, 3) ? length + draw(0, 5) : -length - draw(0, 2);
+        stride += extent * stride == -1;
+        MPI_Type_vector((int)count, (int)length, (int)stride, child.type, &made.type);
+        for (long at = 0; at < count; at++) {
+            append(&made, &child, at * stride * extent, length, extent);
+        }
+        break;
+    }
+    case 3: {
+        long stride = allowed((length + draw(0, 2)) * extent + draw(0, 9));
+        MPI_Type_create_hvector((int)count, (int)length, stride, child.type, &made.type);
+        for (long at = 0; at < count; at++) {
+            append(&made, &child, at * stride, length, extent);
+        }
+        break;
+    }
+    case 4:
+        made = listed(&child, extent, 0);
+        break;
+    case 5:
+        made = listed(&child, extent, 1);
+        break;
+    case 6:
+        made = array_of(&child, extent);
+        break;
+    case 7:
+    case 8:
+        made = struct_of(&child, depth);
+        break;
+    default: {
+        long wider = allowed(extent + draw(-2, 20));
+        MPI_Type_create_resized(child.type, lb + draw(-5, 5), wider, &made.type);
+        append(&made, &child, 0, 1, 0);
+    }
+    }
+    release(&child);
+    if (made.bytes > MOST_BYTES) {
+        release(&made);
+        return predefined();
+    }
+    return made;
+}
+
+static int ascending(const void *one, const void *other) {
+    long first = *(const long *)one, second = *(const long *)other;
+    return (first > second) - (first < second);
+}
+
+/* Elements of a type, in memory that is filled with `seed`, or poison. */
+static elements lay_out(const drawn *made, long count, int seed) {
+    MPI_Aint lb, extent;
+    MPI_Type_get_extent(made->type, &lb, &extent);
+    drawn all = {MPI_DATATYPE_NULL, 0, NULL};
+    append(&all, made, 0, count, extent);
+    elements laid = {.bytes = all.bytes, .at = all.at};
+    long *sorted = memory_of(all.bytes * (long)sizeof *sorted);
+    memcpy(sorted, all.at, (size_t)all.bytes * sizeof *sorted);
+    qsort(sorted, (size_t)all.bytes, sizeof *sorted, ascending);
+    for (long at = 1; at < all.bytes; at++) {
+        laid.repeats |= sorted[at] == sorted[at - 1];
+    }
+    laid.low = all.bytes > 0 ? sorted[0] : 0;
+    laid.span = all.bytes > 0 ? sorted[all.bytes - 1] - laid.low + 1 : 0;
+    free(sorted);
+    laid.memory = (unsigned char *)memory_of(laid.span + 2 * GUARD) + GUARD;
+    memset(laid.memory - GUARD, POISON, (size_t)(laid.span + 2 * GUARD));
+    for (long at = 0; seed != 0 && at < laid.span; at++) {
+        laid.memory[at] = (unsigned char)((at * 2654435761u + (unsigned)seed) >> 11);
+    }
+    return laid;
+}
+
+static void *base(const elements *laid) { return laid->memory - laid->low; }
+
+static void end(elements *laid) {
+    free(laid->at);
+    free(laid->memory - GUARD);
+}
+
+static unsigned char expected(const elements *laid, long at) { return laid->memory[laid->at[at] - laid->low]; }
+
+static void expect_packed(const elements *laid, const unsigned char *packed, long from, long bytes) {
+    for (long at = from; at < from + bytes; at++) {
+        if (packed[at - from] != expected(laid, at)) {
+            fail("packed byte %ld of %ld: expected %d, found %d", at, laid->bytes, expected(laid, at), packed[at - from]);
+        }
+    }
+}
+
+/* Compares memory of `laid` with what is there when the first `bytes` of `packed` are unpacked into poison. */
+static void expect_unpacked(const elements *laid, const unsigned char *packed, long bytes) {
+    unsigned char *image = memory_of(laid->span + 2 * GUARD);
+    memset(image, POISON, (size_t)(laid->span + 2 * GUARD));
+    for (long at = 0; at < bytes; at++) {
+        image[GUARD + laid->at[at] - laid->low] = packed[at];
+    }
+    for (long at = 0; at < laid->span + 2 * GUARD; at++) {
+        if (laid->memory[at - GUARD] != image[at]) {
+            fail("byte %ld of %ld in memory: expected %d, found %d", at - GUARD, laid->span, image[at], laid->memory[at - GUARD]);
+        }
+    }
+    free(image);
+}
+
+static void poison(elements *laid) { memset(laid->memory - GUARD, POISON, (size_t)(laid->span + 2 * GUARD)); }
+
+/* An MPI_Datatype of Open MPI begins with the datatype of its lower layer. */
+static const opal_datatype_t *described(const drawn *made) { return (const opal_datatype_t *)made->type; }
+
+static opal_convertor_t *prepared(const drawn *made, long count, const elements *laid, int send) {
+    opal_convertor_t *convertor = opal_convertor_create((int32_t)opal_local_arch, 0);
+    int status = send ? opal_convertor_prepare_for_send(convertor, described(made), (size_t)count, base(laid))
+                      : opal_convertor_prepare_for_recv(convertor, described(made), (size_t)count, base(laid));
+    if (status != OPAL_SUCCESS) {
+        fail("prepare: expected status 0, found %d", status);
+    }
+    return convertor;
+}
+
+/* A few buffers of odd sizes; returns how many. */
+static uint32_t buffers_at(struct iovec *iov, unsigned char *memory, long room) {
+    uint32_t number = (uint32_t)draw(1, 3), at = 0;
+    for (; at < number && (at == 0 || room > 0); at++) {
+        long length = draw(1, draw(0, 3) ? 40 : 2000);
+        length = length < room ? length : room;
+        iov[at] = (struct iovec){memory, (size_t)length};
+        memory += length;
+        room -= length;
+    }
+    return at;
+}
+
+/* The whole message in fragments of a few buffers each, from a position on, with clones under way. */
+static void pack_in_fragments(const drawn *made, long count, const elements *laid) {
+    if (laid->bytes > 4 * MOST_BYTES) {
+        return;
+    }
+    opal_convertor_t *convertor = prepared(made, count, laid, 1);
+    unsigned char *packed = memory_of(laid->bytes + 3 * 2048);
+    size_t position = laid->bytes > 0 && draw(0, 1) ? (size_t)draw(0, laid->bytes - 1) : 0;
+    opal_convertor_set_position(convertor, &position);
+    int idle = 0;
+    for (int done = laid->bytes == 0; !done;) {
+        struct iovec iov[3];
+        uint32_t buffers = buffers_at(iov, packed, laid->bytes - (long)position + 20), given = buffers;
+        long lengths[3] = {(long)iov[0].iov_len, buffers > 1 ? (long)iov[1].iov_len : 0, buffers > 2 ? (long)iov[2].iov_len : 0};
+        size_t moved = 0;
+        if (draw(0, 5) == 0) {
+            opal_convertor_t *clone = opal_convertor_create((int32_t)opal_local_arch, 0);
+            int with_stack = (int)draw(0, 1);
+            opal_convertor_clone(convertor, clone, with_stack);
+            if (!with_stack) {
+                opal_convertor_set_position(clone, &position);
+            }
+            OBJ_RELEASE(convertor);
+            convertor = clone;
+        }
+        done = opal_convertor_pack(convertor, iov, &buffers, &moved);
+        if (done < 0 || buffers > given) {
+            fail("at %zu: expected 0 or 1 and at most %u buffers, found %d and %u", position, given, done, buffers);
+        }
+        size_t sum = 0;
+        for (uint32_t at = 0; at < buffers; at++) {
+            /* Some functions of Open MPI leave the length of a last buffer that they did not fill. */
+            size_t length = iov[at].iov_len < moved - sum ? iov[at].iov_len : moved - sum;
+            if ((long)length > lengths[at] || position + sum + length > (size_t)laid->bytes) {
+                fail("at %zu: expected at most %ld bytes in buffer %u, found %zu", position, lengths[at], at, length);
+            }
+            expect_packed(laid, iov[at].iov_base, (long)(position + sum), (long)length);
+            sum += length;
+        }
+        idle = sum == 0 ? idle + 1 : 0;
+        if (sum != moved || (done == 1) != (position + sum == (size_t)laid->bytes) || idle > 100) {
+            fail("at %zu: expected %zu bytes and the end at %ld, found %zu and %d", position, sum, laid->bytes, moved, done);
+        }
+        position += sum;
+    }
+    struct iovec last = {packed, 10};
+    uint32_t buffers = 1;
+    size_t moved = 1;
+    if (opal_convertor_pack(convertor, &last, &buffers, &moved) != 1 || moved != 0 || last.iov_len != 0) {
+        fail("behind the end: expected 1 and no bytes, found %zu", moved);
+    }
+    free(packed);
+    OBJ_RELEASE(convertor);
+}
+
+/* Fragments that are cut anywhere and arrive in any order, each at its position. */
+static void unpack_out_of_order(const drawn *made, long count, elements *laid, const unsigned char *packed) {
+    enum { MOST = 64 };
+    long begins[MOST + 1], order[MOST], fragments = 0;
+    if (laid->repeats) {
+        return;
+    }
+    begins[0] = 0;
+    while (begins[fragments] < laid->bytes) {
+        long rest = laid->bytes - begins[fragments], length = draw(1, draw(0, 1) ? 13 : 1 + laid->bytes / 4);
+        length = fragments == MOST - 1 || length > rest ? rest : length;
+        order[fragments] = fragments;
+        fragments++;
+        begins[fragments] = begins[fragments - 1] + length;
+    }
+    for (long at = fragments - 1; at > 0; at--) {
+        long other = draw(0, at), kept = order[at];
+        order[at] = order[other];
+        order[other] = kept;
+    }
+    opal_convertor_t *convertor = prepared(made, count, laid, 0);
+    for (long turn = 0; turn < fragments; turn++) {
+        long from = begins[order[turn]], length = begins[order[turn] + 1] - from, cut = draw(0, length);
+        struct iovec iov[2] = {{(void *)(packed + from), (size_t)length}, {NULL, 0}};
+        uint32_t buffers = 1;
+        if (cut > 0 && cut < length) {
+            iov[0].iov_len = (size_t)cut;
+            iov[1] = (struct iovec){(void *)(packed + from + cut), (size_t)(length - cut)};
+            buffers = 2;
+        }
+        size_t position = (size_t)from, moved = 0;
+        opal_convertor_set_position(convertor, &position);
+        int done = opal_convertor_unpack(convertor, iov, &buffers, &moved);
+        if (position != (size_t)from || done != (from + length == laid->bytes) || (long)moved != length) {
+            fail("at %ld: expected %ld bytes, found %zu at %zu, and %d", from, length, moved, position, done);
+        }
+    }
+    expect_unpacked(laid, packed, laid->bytes);
+    OBJ_RELEASE(convertor);
+    poison(laid);
+}
+
+/* The pieces of memory in packed order, a few at a time, from a position on. */
+static void list_pieces(const drawn *made, long count, const elements *laid) {
+    if (laid->bytes > 4 * MOST_BYTES) {
+        return;
+    }
+    opal_convertor_t *convertor = prepared(made, count, laid, (int)draw(0, 1));
+    size_t position = laid->bytes > 0 && draw(0, 1) ? (size_t)draw(0, laid->bytes - 1) : 0;
+    /* Open MPI's lists begin at basic elements; dtc's anywhere. */
+    long at = (long)(position -= position % 16);
+    if (made->bytes % 16 != 0 || position == 0) {
+        at = (long)(position = 0);
+    }
+    opal_convertor_set_position(convertor, &position);
+    at = (long)position;
+    for (int done = laid->bytes == 0; !done;) {
+        struct iovec iov[5];
+        uint32_t pieces = (uint32_t)draw(1, 5), given = pieces;
+        size_t length = 0;
+        done = opal_convertor_raw(convertor, iov, &pieces, &length);
+        if (done < 0 || pieces > given || (pieces == 0 && !done)) {
+            fail("at %ld: expected 1 to %u pieces, found %u and %d", at, given, pieces, done);
+        }
+        for (uint32_t piece = 0; piece < pieces; piece++) {
+            for (size_t byte = 0; byte < iov[piece].iov_len; byte++, at++) {
+                long found = (unsigned char *)iov[piece].iov_base + byte - (unsigned char *)base(laid);
+                if (at >= laid->bytes || found != laid->at[at]) {
+                    fail("packed byte %ld of %ld: expected displacement %ld, found %ld", at, laid->bytes,
+                         at < laid->bytes ? laid->at[at] : -1, found);
+                }
+            }
+        }
+        if (done != (at == laid->bytes)) {
+            fail("expected the end at %ld, found %d at %ld", laid->bytes, done, at);
+        }
+    }
+    OBJ_RELEASE(convertor);
+}
+
+/* Elements of one type into the same of another buffer, by the call that collectives make. */
+static void copy(const drawn *made, long count, const elements *from, const unsigned char *packed) {
+    if (from->repeats) {
+        return;
+    }
+    elements to = lay_out(made, count, 0);
+    opal_datatype_copy_content_same_ddt(described(made), (int32_t)count, base(&to), base(from));
+    expect_unpacked(&to, packed, to.bytes);
+    end(&to);
+}
+
+/* A message of elements of one type into elements of another, from rank 0 to rank 1 and back. */
+static void send(const drawn *made, long count, const elements *laid, const drawn *other, long others, int freed) {
+    checking = MESSAGE;
+    if (strstr(wanted, words[MESSAGE]) == NULL || setjmp(next_check) != 0) {
+        return;
+    }
+    elements received = lay_out(other, others, 0);
+    if (laid->bytes > received.bytes || received.repeats) {
+        end(&received);
+        return;
+    }
+    unsigned char *packed = memory_of(laid->bytes);
+    for (long at = 0; at < laid->bytes; at++) {
+        packed[at] = expected(laid, at);
+    }
+    MPI_Request requests[2];
+    MPI_Datatype sent, taken;
+    MPI_Type_dup(made->type, &sent);
+    MPI_Type_dup(other->type, &taken);
+    MPI_Type_commit(&sent);
+    MPI_Type_commit(&taken);
+    MPI_Status status;
+    int bytes;
+    MPI_Irecv(base(&received), (int)others, taken, 1 - rank, 7, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(base(laid), (int)count, sent, 1 - rank, 7, MPI_COMM_WORLD, &requests[1]);
+    if (freed) {
+        MPI_Type_free(&sent);
+        MPI_Type_free(&taken);
+    }
+    MPI_Wait(&requests[0], &status);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    if (bytes != laid->bytes) {
+        fail("expected %ld bytes, found %d", laid->bytes, bytes);
+    }
+    expect_unpacked(&received, packed, laid->bytes);
+    if (!freed) {
+        MPI_Type_free(&sent);
+        MPI_Type_free(&taken);
+    }
+    free(packed);
+    end(&received);
+}
+
+static void whole(const drawn *made, long count, elements *laid, const unsigned char *packed) {
+    unsigned char *found = memory_of(laid->bytes);
+    int position = 0;
+    MPI_Pack(base(laid), (int)count, made->type, found, (int)laid->bytes, &position, MPI_COMM_WORLD);
+    if (position != laid->bytes) {
+        fail("MPI_Pack: expected %ld bytes, found %d", laid->bytes, position);
+    }
+    expect_packed(laid, found, 0, laid->bytes);
+    if (!laid->repeats) {
+        poison(laid);
+        position = 0;
+        MPI_Unpack((void *)packed, (int)laid->bytes, &position, base(laid), (int)count, made->type, MPI_COMM_WORLD);
+        expect_unpacked(laid, packed, laid->bytes);
+    }
+    free(found);
+}
+
+/* Everything that one process does with elements of a type. */
+static void move(const drawn *made, long count, elements *laid) {
+    unsigned char *packed = memory_of(laid->bytes);
+    for (long at = 0; at < laid->bytes; at++) {
+        packed[at] = expected(laid, at);
+    }
+    for (volatile int at = PACK; at <= UNPACK; at++) {
+        checking = (enum check)at;
+        if (strstr(wanted, words[at]) == NULL || setjmp(next_check) != 0) {
+            continue;
+        }
+        switch (checking) {
+        case PACK:
+            pack_in_fragments(made, count, laid);
+            break;
+        case LIST:
+            list_pieces(made, count, laid);
+            break;
+        case COPY:
+            copy(made, count, laid, packed);
+            break;
+        case WHOLE:
+            whole(made, count, laid, packed);
+            break;
+        default:
+            poison(laid);
+            unpack_out_of_order(made, count, laid, packed);
+        }
+    }
+    free(packed);
+}
+
+int main(int argc, char **argv) {
+    int ranks;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    long types = argc > 1 ? atol(argv[1]) : 500, messages = 0, repeating = 0, bytes = 0;
+    uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    wanted = argc > 3 ? argv[3] : wanted;
+    for (int of_short = 0; of_short < 2; of_short++) {
+        drawn named = pair(of_short);
+        elements laid = lay_out(&named, 9, 1);
+        move(&named, 9, &laid);
+        end(&laid);
+        free(named.at);
+    }
+    for (type_number = 0; type_number < types; type_number++) {
+        /* Both ranks draw the same. */
+        state = (seed << 32) + (uint64_t)type_number * 977;
+        drawn made = node((int)draw(1, 5)), other = node((int)draw(1, 4));
+        MPI_Type_commit(&made.type);
+        MPI_Type_commit(&other.type);
+        long count = draw(0, 4);
+        if (draw(0, 9) == 0 && made.bytes > 0) {
+            count = 1 + LARGE / made.bytes;
+        }
+        elements laid = lay_out(&made, count, 1 + (int)type_number);
+        if (ranks == 2) {
+            long others = other.bytes > 0 ? (laid.bytes + other.bytes - 1) / other.bytes : 1;
+            send(&made, count, &laid, &made, count + draw(0, 1), (int)draw(0, 1));
+            send(&made, count, &laid, &other, others, (int)draw(0, 1));
+            messages += 2;
+        }
+        move(&made, count, &laid);
+        repeating += laid.repeats;
+        bytes += laid.bytes;
+        end(&laid);
+        release(&made);
+        release(&other);
+    }
+    if (rank == 0) {
+        printf("%ld types: %ld bytes, %ld with bytes that repeat, %ld messages\n", types, bytes, repeating, messages);
+    }
+    int failed = 0;
+    for (int at = 0; at < CHECKS; at++) {
+        if (failures[at] > 0) {
+            printf("rank %d: %s: %ld failed\n", rank, names[at], failures[at]);
+            failed = 1;
+        }
+    }
+    MPI_Finalize();
+    return failed;
+}
