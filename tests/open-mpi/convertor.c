@@ -1,13 +1,14 @@
 /*
  * dtc_convertor.c without Open MPI: descriptions of datatypes, as Open MPI would have them, are read from a file together with
  * the displacement of every packed byte, which the reference walker told. Each datatype goes through prepare, positions, packs
- * and unpacks in fragments, lists of pieces, and copies.
+ * and unpacks in fragments, lists of pieces, and copies; some are first used by several threads at once.
  *
  *   convertor FILE
  *
  * A datatype is a line "type COUNT SIZE TRUE_LB TRUE_UB LB UB ENTRIES", a line for each entry ("element SIZE BLOCKLEN COUNT
  * EXTENT DISPLACEMENT", "loop LOOPS ITEMS EXTENT", "end"), and a line "map" with the displacements of an element's bytes.
  */
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,6 +264,39 @@ static void copy(const subject *of) {
     free(memory - GUARD);
 }
 
+/* The whole of a message by one thread; null if the bytes are those of the map. */
+static void *pack_whole(void *argument) {
+    const subject *of = argument;
+    unsigned char *packed = memory_of((size_t)of->bytes);
+    opal_convertor_t convertor = prepared(of, CONVERTOR_SEND, of->memory - of->low);
+    struct iovec iov = {packed, (size_t)of->bytes};
+    uint32_t used = 1;
+    size_t moved = 0;
+    int same = dtc_opal_serves(&convertor) && convertor.fAdvance(&convertor, &iov, &used, &moved) == 1 &&
+               moved == (size_t)of->bytes && memcmp(packed, of->packed, moved) == 0;
+    free(packed);
+    return same ? NULL : argument;
+}
+
+/* Threads that are the first to use a datatype, all at once. */
+static void race(subject *of) {
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    dtc_opal_forget(&of->datatype);
+    for (int at = 0; at < THREADS; at++) {
+        if (pthread_create(&threads[at], NULL, pack_whole, of) != 0) {
+            fail("race: expected thread %d, found none", at);
+        }
+    }
+    for (int at = 0; at < THREADS; at++) {
+        void *wrong;
+        pthread_join(threads[at], &wrong);
+        if (wrong != NULL) {
+            fail("race: expected the bytes of the map in thread %d, found others", at);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     FILE *file = argc == 2 ? fopen(argv[1], "r") : NULL;
     if (file == NULL) {
@@ -284,6 +318,9 @@ int main(int argc, char **argv) {
             if (!of.repeats) {
                 unpack(&of);
                 copy(&of);
+            }
+            if (number % 8 == 0) {
+                race(&of);
             }
         } else {
             theirs++;

@@ -109,7 +109,7 @@ fn convertor() {
     compile.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
     compile.arg("-I").arg(folder.path()).arg("-I").arg(&tests);
     compile.arg(tests.join("convertor.c")).arg(headers.join("dtc_convertor.c"));
-    succeed(compile.args(pkg_config(&["--libs"])));
+    succeed(compile.args(pkg_config(&["--libs"])).arg("-pthread"));
 
     let mut rng = SmallRng::seed_from_u64(40);
     let cases: String = (0..TYPES).filter_map(|_| case(&mut rng)).collect();
