@@ -2,13 +2,14 @@
  * Open MPI's convertor on dtc: datatypes with gaps are packed and unpacked by libdtc. This file is compiled into Open MPI's
  * datatype library (opal/datatype), and `patch` puts the calls of dtc_convertor.h into its sources. docs/open-mpi.md is the guide.
  *
- * A dtc_type is made of the description that Open MPI has of a committed datatype, its elements and loops, when the first
- * convertor with it is prepared. From then on the number of converted bytes (bConverted) is the whole state of a convertor
- * that dtc serves: its stack is not used, and a position costs an assignment.
+ * A dtc_type is made of the description that Open MPI has of a committed datatype, its elements and loops, when a convertor with it
+ * is prepared and Open MPI has moved some of its bytes. The number of converted bytes (bConverted) is the whole state of a
+ * convertor that dtc serves: its stack is not used, and a position costs an assignment.
  */
 #include "opal_config.h"
 
-#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,7 +280,7 @@ static uintptr_t described(const opal_datatype_t *datatype) {
         all.low == datatype->true_lb && all.high == datatype->true_ub && (double)all.bytes < all.pieces * LONG_PIECE) {
         made = joined(&level, 0, &facts);
     }
-    if (made != NULL && dtc_type_commit(made, 0) != DTC_OK) {
+    if (made != NULL && (CONTENT((uintptr_t)made) != (uintptr_t)made || dtc_type_commit(made, 0) != DTC_OK)) {
         dtc_type_release(made);
         made = NULL;
     }
