@@ -104,6 +104,8 @@ pub fn families() -> Vec<Subject> {
         ("more packed words than 32 bits count", runs((0..6).map(|at| (at << 38, (3 << 36) + (at << 33))))),
         ("blocks", blocks(16, (0..500).map(|at| at * at % 1009 * 16))),
         ("blocks in any order", disordered(16)),
+        ("short rows, axes permuted", permuted(30, &[23, 17, 10], &[2, 1, 0])),
+        ("short rows of words, axes permuted", permuted(24, &[31, 14, 13], &[1, 2, 0])),
         ("blocks of any length in any order", runs((0..400).map(|at| (at * 173 % 400 * 8, 4 + at % 2 * 4)))),
         ("runs of a few hundred bytes", runs((0..80).map(|at| (at * 900 + at % 11, 200 + at * at % 500)))),
         ("runs of a few dozen bytes", runs((0..150).map(|at| (at * 157 % 150 * 100 + at % 11, 20 + at * at % 70)))),

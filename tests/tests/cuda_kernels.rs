@@ -391,7 +391,9 @@ fn every_family() {
         "packed bytes to runs through lines of shared memory",
         "words of memory that odd rows fill",
         "words of 16 bytes in the order of memory",
+        "words of 8 bytes in the order of memory",
         "words of 4 bytes in the order of memory",
+        "words of 2 bytes in the order of memory",
         "records through shared memory, in the order of memory",
         "bytes of short runs by masks, in the order of memory",
     ];

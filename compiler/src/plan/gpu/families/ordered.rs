@@ -1,4 +1,4 @@
-//! Lists whose packed order is not that of memory, to be unpacked in the order of memory.
+//! Lists, and short rows of arrays, whose packed order is not that of memory, to be unpacked in the order of memory.
 //!
 //! A load from anywhere costs a GPU a sector; a store of a part of one makes it read the sector, and write it back.
 
@@ -23,6 +23,43 @@ pub struct OrderedKernel {
 pub struct Disorder;
 
 impl Structure for Disorder {}
+
+/// Loops around rows that share sectors of memory with rows which are packed far away.
+#[derive(Debug)]
+pub struct PermutedRows;
+
+impl Structure for PermutedRows {}
+
+/// An axis of an array: how many places it has, and the bytes from one to the next in memory and among the packed bytes.
+struct ArrayAxis {
+    count: u64,
+    stride: i64,
+    packed: i64,
+}
+
+/// The axes of an array, outermost first, the offset of its first row, and the bytes of a row. Nothing for other layouts, and where an axis goes backwards.
+fn array(layout: &Layout) -> Option<(Vec<ArrayAxis>, i64, u64)> {
+    let (mut axes, mut at, mut origin) = (Vec::new(), layout.root(), layout.root().offset);
+    while let Node::Stream { count, stride, child } = layout.node(at.node) {
+        axes.push(ArrayAxis { count: *count, stride: *stride, packed: layout.measure(child.node).size as i64 });
+        origin = origin.checked_add(child.offset)?;
+        at = *child;
+    }
+    let Node::Dense { count, kind } = layout.node(at.node) else { return None };
+    axes.iter().all(|axis| axis.stride > 0).then_some((axes, origin, count * kind.size()))
+}
+
+/// Finds out whether unpacks of an array follow the order of memory: its rows end inside of sectors, whose other rows are packed far away.
+fn permuted(analysis: &Analysis) -> Option<PermutedRows> {
+    let (layout, tuning) = (&analysis.layout, &analysis.tuning.ordered);
+    let (axes, _, row) = array(layout)?;
+    let nearest = axes.iter().min_by_key(|axis| axis.stride)?;
+    let starts = u64::from(analysis.granularity.starts);
+    let shared =
+        nearest.stride as u64 <= row.next_multiple_of(SECTOR) && (!row.is_multiple_of(SECTOR) || starts < SECTOR);
+    let far = nearest.packed as u64 >= tuning.far;
+    (shared && far && row <= tuning.max_row).then_some(PermutedRows)
+}
 
 /// Finds out whether unpacks of a layout follow the order of memory. Looks at each run once, and sorts nothing.
 fn find(analysis: &Analysis) -> Option<Disorder> {
@@ -50,7 +87,8 @@ fn find(analysis: &Analysis) -> Option<Disorder> {
 /// Whether words of a call may be moved in the order of memory.
 fn fits(query: &Query<'_>) -> bool {
     let words = query.analysis.granularity.word() <= query.aligned_word();
-    query.unpacks() && query.analysis.has::<Disorder>() && query.has_whole_elements() && words
+    let found = query.analysis.has::<Disorder>() || query.analysis.has::<PermutedRows>();
+    query.unpacks() && found && query.has_whole_elements() && words
 }
 
 /// Serves unpacks of whole elements.
@@ -58,12 +96,14 @@ pub(super) fn admits(query: &Query<'_>) -> Option<OrderedKernel> {
     let (word, tuning) = (query.word, &query.tuning().ordered);
     let wide = word >= 4 || query.analysis.runs.mean < SLOT;
     let many = word <= tuning.any_word || query.call.bytes >= tuning.min_bytes;
+    let wide = wide || (word > 1 && query.analysis.has::<PermutedRows>());
     (fits(query) && wide && many).then_some(OrderedKernel { word })
 }
 
 impl KernelFamily for OrderedKernel {
     fn find(analysis: &mut Analysis) {
         analysis.add(find(analysis));
+        analysis.add(permuted(analysis));
     }
 
     fn candidates(query: &Query<'_>) -> Vec<OrderedKernel> {
@@ -107,6 +147,9 @@ fn listed(layout: &Layout) -> NodeId {
 /// The pieces of a disordered layout in the order of memory: by their places there, and by their places among the packed bytes. `None`
 /// where numbers leave 64 bits.
 fn ordered(layout: &Layout) -> Option<[Layout; 2]> {
+    if let Some((axes, origin, row)) = array(layout) {
+        return array_in_order(layout, axes, origin, row);
+    }
     let node = listed(layout);
     let (mut runs, mut end, mut unit) = (Vec::new(), 0, 0);
     each_run(layout, Edge { offset: 0, node }, &mut |offset, length| {
@@ -126,6 +169,24 @@ fn ordered(layout: &Layout) -> Option<[Layout; 2]> {
     let [in_memory, in_packed] =
         [true, false].map(|in_memory| listed_as(layout, &runs, equal.then_some(unit), in_memory));
     Some([passes::regularise(&passes::canonicalise(&in_memory?).layout), in_packed?])
+}
+
+/// The rows of an array in the order of memory: by their places there, and by their places among the packed bytes.
+fn array_in_order(layout: &Layout, mut axes: Vec<ArrayAxis>, origin: i64, row: u64) -> Option<[Layout; 2]> {
+    axes.sort_by_key(|axis| axis.stride);
+    let made = [true, false].map(|in_memory| {
+        let mut nodes = LayoutBuilder::new();
+        let mut root = nodes.bytes(0, row)?;
+        for axis in &axes {
+            let stride = if in_memory { axis.stride } else { axis.packed };
+            root = Edge { offset: 0, node: nodes.intern(Node::Stream { count: axis.count, stride, child: root })? };
+        }
+        let (lb, extent) = if in_memory { (layout.lb(), layout.extent()) } else { (0, layout.size() as i64) };
+        let made = nodes.finish(Edge { offset: if in_memory { origin } else { 0 }, ..root }, lb, extent);
+        Some(passes::regularise(&passes::canonicalise(&made).layout))
+    });
+    let [in_memory, in_packed] = made;
+    Some([in_memory?, in_packed?])
 }
 
 /// Pieces of a layout below the streams of its root, by their places in memory or among the packed bytes.

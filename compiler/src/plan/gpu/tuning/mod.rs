@@ -137,6 +137,8 @@ pub(crate) struct OrderedTuning {
     pub(crate) far_one_in: u64,
     /// Bytes from run to run in memory from which on the stores of a warp are not beside each other.
     pub(crate) far: u64,
+    /// Bytes of a row of an array whose unpacks follow the order of memory, at most.
+    pub(crate) max_row: u64,
 }
 
 /// The numbers of `families/tiles.rs`.

@@ -73,6 +73,9 @@ pub(crate) static SM_90: Tuning = Tuning {
         back_one_in: 8,
         far_one_in: 2,
         far: 128,
+        // By the rule for lists: rows of 24 and 30 bytes were unpacked at 0.64 and 0.27 of peers that follow the order of memory, in
+        // `bench/results/2026-11-28-gpu-peers.md`.
+        max_row: 48,
     },
     tiles: TilesTuning {
         threads: 256,
