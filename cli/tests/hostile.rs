@@ -78,15 +78,42 @@ fn hostile_descriptions_are_explained_and_printed_within_budgets() {
             None => format!("{{\"count\": {count}, \"type\": {json}}}"),
         };
         write(folder.path(), "type.json", text);
+        let (_, tabled) = generate::tabled_description(&mut SmallRng::seed_from_u64(seed));
+        let shared = tabled.starts_with("{\"types\"");
+        write(folder.path(), "tabled.json", if shared { tabled } else { format!("{{\"type\": {tabled}}}") });
         let failed = |arguments: &&[&str]| run(folder.path(), arguments, "type.json");
+        let tabled_failed = |arguments: &&[&str]| run(folder.path(), arguments, "tabled.json");
         wrong.extend(
             COMMANDS
                 .iter()
                 .filter_map(failed)
                 .map(|failure| format!("seed {seed}, {count} elements of {} bytes: {failure}", datatype.facts().size)),
         );
+        let tabled = COMMANDS.iter().filter_map(tabled_failed);
+        wrong.extend(tabled.map(|failure| format!("seed {seed}, with index tables: {failure}")));
     }
     assert!(wrong.is_empty(), "{} failures, seeds {seeds:?}\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn deep_types_with_index_tables_are_explained_or_refused_within_budgets() {
+    let folder = tempdir().expect("a folder");
+    let nested = |outer: &str, closed: &str, times: usize| {
+        format!("{}table 0 2 1 0 byte{}", outer.repeat(times), closed.repeat(times))
+    };
+    for (outer, closed) in [
+        ("table 0 2 1 0 (", ")"),
+        ("contiguous 1 (resized 0 4 (", "))"),
+        ("struct [1@0 byte, 1@8 (", ")]"),
+        ("struct [1@0 (resized 0 8 (table 0 2 1 0 byte)), 1@8 (", ")]"),
+    ] {
+        for times in [250, 5_000, 100_000] {
+            write(folder.path(), "deep.dtc", nested(outer, closed, times));
+            let failures: Vec<String> =
+                COMMANDS.iter().filter_map(|&arguments| run(folder.path(), arguments, "deep.dtc")).collect();
+            assert!(failures.is_empty(), "{times} times {outer}: {failures:?}");
+        }
+    }
 }
 
 #[test]

@@ -9,11 +9,12 @@ mod clock;
 
 use clock::computed;
 use dtc_compiler::Pipeline;
-use dtc_compiler::codegen::cuda::{self, GenericKernel, Interpreted};
+use dtc_compiler::codegen::cuda::{self, GenericKernel, Interpreted, TabledProgram, TabledSides};
 use dtc_compiler::codegen::{cranelift, llvm, mpi_c, source};
-use dtc_compiler::datatype::json;
-use dtc_compiler::plan::gpu::{Call, GpuPlan, Roofline};
+use dtc_compiler::datatype::{TabledDatatype, json};
+use dtc_compiler::plan::gpu::{Call, GpuPlan, Roofline, TabledVariant};
 use dtc_compiler::plan::{Direction, Level, Plan, Strategy, Target};
+use dtc_compiler::tabled::TabledLayout;
 use dtc_runtime::Engine;
 use dtc_tests::generate::hostile::{self, Hostile};
 use rand::SeedableRng;
@@ -21,6 +22,7 @@ use rand::rngs::SmallRng;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Debug builds take this many times as long as the release builds that the budgets are for. Measured: 5 to 9.
@@ -43,6 +45,13 @@ const TRIES: usize = 4;
 
 /// Descriptions that are drawn where no variable says how many.
 const DRAWN: u64 = 150;
+
+/// The peak of memory is that of the process: one test at a time measures it.
+static MEASURES: Mutex<()> = Mutex::new(());
+
+fn measures_alone() -> MutexGuard<'static, ()> {
+    MEASURES.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What a stage cost.
 #[derive(Clone, Copy, Default)]
@@ -90,6 +99,15 @@ impl Meter {
         unreachable!("the last try returns")
     }
 
+    /// Adds what a description cost to the costs of all.
+    fn add_to(self, most: &mut BTreeMap<&'static str, Cost>, over: &mut Vec<String>, described: &str) {
+        for (name, cost) in self.costs {
+            let most = most.entry(name).or_default();
+            *most = Cost { time: most.time.max(cost.time), bytes: most.bytes.max(cost.bytes) };
+        }
+        over.extend(self.over.into_iter().map(|over| format!("{described}: {over}")));
+    }
+
     /// Does what plans a transfer of the type.
     fn plan(&mut self, pipeline: &Pipeline, count: u64) {
         let (lowered, layout, target) = (pipeline.lowered(), pipeline.layout(), target());
@@ -132,6 +150,39 @@ impl Meter {
     }
 }
 
+impl Meter {
+    /// Does all that there is for a type with index tables.
+    fn tabled(&mut self, datatype: &TabledDatatype, text: &str, write: impl Fn(&TabledDatatype) -> String) {
+        self.measure("tables: read and written", false, || {
+            assert!(write(datatype).len() <= 2 * text.len());
+            let is_json = text.starts_with('{');
+            let again = if is_json {
+                json::read_tabled(text).map(drop).is_ok()
+            } else {
+                text.parse::<TabledDatatype>().is_ok()
+            };
+            assert!(again, "{text}");
+        });
+        let layout = self.measure("tables: lower", false, || TabledLayout::new(datatype));
+        self.measure("tables: hash and text", false, || format!("{layout} {}", layout.hash()));
+        self.measure("tables: program of the generic kernels", true, || TabledProgram::new(&layout));
+        self.measure("tables: sizes and words", true, || (layout.most_bytes(), layout.granularity()));
+        self.measure("tables: plans", false, || layout.fixed_layouts().iter().map(Plan::new).count());
+        let variant = TabledVariant::new(layout.granularity(), layout.most_bytes(), true);
+        for sides in [
+            TabledSides::Pack(&layout),
+            TabledSides::Unpack(&layout),
+            TabledSides::Copy { source: &layout, target: &layout },
+        ] {
+            self.measure("tables: emit --as cuda", false, || cuda::tabled(sides, &variant).is_ok());
+        }
+        self.measure("tables: emit --as c", false, || source::tabled_c("hostile", datatype).is_ok());
+        self.measure("tables: emit --as cuda-header", false, || {
+            source::tabled_cuda_header("hostile", datatype).is_ok()
+        });
+    }
+}
+
 fn target() -> Target {
     Engine::new().target()
 }
@@ -170,6 +221,7 @@ fn seeds() -> Range<u64> {
 
 #[test]
 fn hostile_descriptions_are_planned_and_printed_within_budgets() {
+    let _alone = measures_alone();
     let before = status("VmRSS:");
     let (mut most, mut over) = (BTreeMap::<&str, Cost>::new(), Vec::new());
     for seed in seeds() {
@@ -178,12 +230,67 @@ fn hostile_descriptions_are_planned_and_printed_within_budgets() {
         let mut meter = Meter { before, costs: Vec::new(), over: Vec::new() };
         meter.plan(&pipeline, count);
         meter.write(&json, &pipeline);
-        for (name, cost) in meter.costs {
-            let most = most.entry(name).or_default();
-            *most = Cost { time: most.time.max(cost.time), bytes: most.bytes.max(cost.bytes) };
-        }
-        over.extend(meter.over.into_iter().map(|over| format!("seed {seed}: {over}")));
+        meter.add_to(&mut most, &mut over, &format!("seed {seed}"));
     }
+    within_budgets(most, &over);
+}
+
+#[test]
+fn hostile_types_with_index_tables_are_written_within_budgets() {
+    let _alone = measures_alone();
+    let before = status("VmRSS:");
+    let (mut most, mut over) = (BTreeMap::<&str, Cost>::new(), Vec::new());
+    for seed in seeds() {
+        let (datatype, text) = hostile::tabled_description(&mut SmallRng::seed_from_u64(seed));
+        let mut meter = Meter { before, costs: Vec::new(), over: Vec::new() };
+        meter.tabled(&datatype, &text, json::write_tabled);
+        meter.add_to(&mut most, &mut over, &format!("seed {seed}"));
+    }
+    within_budgets(most, &over);
+}
+
+/// An axis by table within constructors of one kind.
+fn nested(outer: &str, closed: &str, times: usize) -> String {
+    format!("{}table 0 2 1 0 byte{}", outer.repeat(times), closed.repeat(times))
+}
+
+#[test]
+fn deep_types_with_index_tables_cost_no_more_than_their_text() {
+    let _alone = measures_alone();
+    let before = status("VmRSS:");
+    let (mut most, mut over) = (BTreeMap::<&str, Cost>::new(), Vec::new());
+    for (outer, closed, times) in [
+        ("table 0 2 1 0 (", ")", 255),
+        ("struct [1@0 byte, 1@8 (", ")]", 5_000),
+        ("struct [1@0 byte, 1@8 (", ")]", 30_000),
+        ("contiguous 1 (", ")", 30_000),
+        ("resized 0 4 (", ")", 30_000),
+        ("hindexed [1@8] (", ")", 30_000),
+    ] {
+        let text = nested(outer, closed, times);
+        let datatype: TabledDatatype = text.parse().expect("no more than the limits");
+        let mut meter = Meter { before, costs: Vec::new(), over: Vec::new() };
+        meter.tabled(&datatype, &text, ToString::to_string);
+        meter.add_to(&mut most, &mut over, outer);
+    }
+    within_budgets(most, &over);
+}
+
+#[test]
+fn too_many_axes_and_parts_of_types_with_index_tables_are_refused() {
+    let _alone = measures_alone();
+    let refused = |text: &str| text.parse::<TabledDatatype>().expect_err("more than a limit").to_string();
+    let deep = refused(&nested("table 0 2 1 0 (", ")", 100_000));
+    assert_eq!(deep, "line 1, column 1: expected table: at most 256 axes by table, found 100001");
+    let chain = refused(&nested("struct [1@0 byte, 1@8 (", ")]", 100_000));
+    assert_eq!(chain, "line 1, column 1: expected table: at most 65536 parts around axes by table, found 100002");
+    let mut doubled = "let a0 = table 0 2 1 0 byte; ".to_owned();
+    (1..60).for_each(|level| doubled += &format!("let a{level} = struct [1@0 a{0}, 1@1 a{0}]; ", level - 1));
+    let found = refused(&(doubled + "a59"));
+    assert!(found.ends_with(&format!("found {}", (1u64 << 59) + 1)), "{found}");
+}
+
+fn within_budgets(most: BTreeMap<&str, Cost>, over: &[String]) {
     for (name, Cost { time, bytes }) in most {
         println!("{name}: at most {time:.1?}, {} MiB", bytes >> 20);
     }

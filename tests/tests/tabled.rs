@@ -88,6 +88,20 @@ fn descriptions_round_trip() {
     }
 }
 
+#[test]
+fn structures_in_structures_are_one() {
+    let digest = |text: &str| TabledLayout::new(&text.parse().unwrap()).digest();
+    let flat = "struct [1@0 (table 0 4 2 8 int), 1@100 (table 0 4 2 16 int), 1@200 (table 0 4 2 8 int), 1@300 (table 0 4 2 16 int)]";
+    let pair = "struct [1@0 (table 0 4 2 8 int), 1@100 (table 0 4 2 16 int)]";
+    assert_eq!(digest(&format!("hindexed [1@0, 1@200] ({pair})")), digest(flat));
+    assert_eq!(digest(&format!("struct [1@0 (dup ({pair})), 1@200 (contiguous 1 ({pair}))]")), digest(flat));
+    // Equal copies above equal structures that were nested in another way.
+    let above = |inner: &str| {
+        digest(&format!("struct [1@0 (table 1 9 9 4096 ({inner})), 1@99999 (table 1 9 9 4096 ({flat}))]"))
+    };
+    assert_eq!(above(&format!("hindexed [1@0, 1@200] ({pair})")), above(flat));
+}
+
 /// The sides are read and written by one definition: blocks of a range are those of the walk.
 #[test]
 fn skipped_entries_touch_nothing() {

@@ -9,7 +9,7 @@ use super::regions::{Content, Entry, MOST_ENTRIES, Region, Regions};
 use super::roofline;
 use super::stages::{Stage, Stages};
 use super::tables::{Example, ExampleTable, SKIPPED};
-use super::touched::touched_by;
+use super::touched::count_touched;
 use super::window::{WindowRun, runs_within};
 use crate::commands::explain::{LAYOUT_WORDS, PLAN_WORDS};
 use dtc_compiler::Pipeline;
@@ -312,7 +312,7 @@ impl View {
         // Runs of entries that are not skipped; none where they are too many.
         let runs = runs_within(&memory.regions, root, 0, i64::MIN..i64::MAX);
         let segment = |run: &WindowRun| Segment { offset: run.memory, bytes: run.bytes };
-        let units = |unit| runs.as_ref().map(|runs| touched_by(runs.iter().map(segment), unit).len() as u64);
+        let units = |unit| runs.as_ref().map(|runs| count_touched(runs.iter().map(segment), unit));
         let wanted = runs.iter().flatten().map(|run| run.bytes).sum();
         let sectors = units(SECTOR).map(|sectors| (sectors, wanted, 0.0));
         let variant = TabledVariant::new(layout.granularity(), layout.most_bytes(), false);

@@ -98,8 +98,8 @@ impl TypeBuilder {
     ///
     /// # Errors
     ///
-    /// The id is of another builder. The numbers of the tables are not 0, 1 and so on without a gap, or one is used for indices and
-    /// for addresses.
+    /// The id is of another builder. The numbers of the tables are not 0, 1 and so on without a gap, one is used for indices and
+    /// for addresses, or there are more than 256 axes by table or 65536 parts of structures around them.
     ///
     /// See [`TabledDatatype`] for an example.
     pub fn finish_tabled(&self, root: TypeId) -> Result<TabledDatatype, DatatypeError> {

@@ -1,11 +1,15 @@
 //! Types whose displacements come with the call.
 
 use super::constructor::MOST_TABLES;
-use super::{Constructor, Datatype, DatatypeError, Facts};
+use super::{Constructor, Datatype, DatatypeError, Facts, Nodes};
 use std::fmt;
 
 /// Axes by table of a type, at most: what walks such a type may recurse.
 const MOST_AXES: usize = 256;
+
+/// Parts of all records of the normal form, at most: records in records are flat, so that a short description may have 2^60. Plain sources take
+/// a quarter of them.
+const MOST_PARTS: u64 = 1 << 16;
 
 /// A datatype some of whose displacements come with the call: an axis of blocks at `table[i] * pitch`, or at addresses.
 ///
@@ -64,12 +68,67 @@ impl fmt::Display for TableFacts {
     }
 }
 
+/// Parts that the records of the normal form have, or more. The root is the last node.
+fn parts_of(nodes: &Nodes<'_>) -> u64 {
+    // Of each node, the parts of its record, and whether one that is no record has it.
+    let (mut parts, mut whole) = (vec![1u64; nodes.len()], vec![false; nodes.len()]);
+    for (place, node) in nodes.iter().enumerate().filter(|(_, node)| node.is_tabled()) {
+        let mut all = 0u64;
+        let mut add = |child: &Datatype, copies: i64| {
+            let child = nodes.place(child);
+            whole[child] |= copies > 1;
+            all = all.saturating_add(if copies == 1 { parts[child] } else { u64::from(copies > 0) });
+        };
+        let only = node.children().first();
+        match (node.constructor(), only) {
+            (Constructor::Struct { blocklengths, .. }, _) => {
+                node.children().iter().zip(blocklengths.iter()).for_each(|(child, &copies)| add(child, copies));
+            }
+            (Constructor::Indexed { blocklengths, .. } | Constructor::Hindexed { blocklengths, .. }, Some(child)) => {
+                blocklengths.iter().for_each(|&copies| add(child, copies));
+            }
+            (Constructor::Darray { gsizes, .. }, Some(child)) => {
+                // Each axis may have whole blocks and a shorter one.
+                add(child, 1);
+                add(child, 2);
+                all = all.saturating_mul(1u64.checked_shl(gsizes.len() as u32).unwrap_or(u64::MAX));
+            }
+            (constructor, Some(child)) => add(child, copies_of(constructor)),
+            (_, None) => {}
+        }
+        parts[place] = all;
+    }
+    if let Some(last) = whole.last_mut() {
+        *last = true;
+    }
+    let records = parts.iter().zip(whole).filter(|&(_, whole)| whole);
+    records.fold(0, |sum, (&parts, _)| sum.saturating_add(parts))
+}
+
+/// Copies that a constructor with one child makes of it, each like the others: 1 if it is the child, at most at another offset.
+fn copies_of(constructor: &Constructor) -> i64 {
+    match constructor {
+        Constructor::Contiguous { count } => *count,
+        Constructor::Vector { count, blocklength, .. } | Constructor::Hvector { count, blocklength, .. } => {
+            count.saturating_mul(*blocklength)
+        }
+        Constructor::IndexedBlock { blocklength, displacements: list }
+        | Constructor::HindexedBlock { blocklength, displacements_bytes: list } => {
+            blocklength.saturating_mul(list.len() as i64)
+        }
+        Constructor::Subarray { subsizes, .. } => subsizes.iter().fold(1, |all, &size| all.saturating_mul(size)),
+        Constructor::Table { .. } | Constructor::Addresses { .. } => i64::MAX,
+        _ => 1,
+    }
+}
+
 impl TabledDatatype {
     /// A type whose constructors may be those of index tables.
     ///
     /// # Errors
     ///
-    /// The numbers of its tables are not 0, 1 and so on without a gap, one is used for indices and for addresses, or there are too many axes by table.
+    /// The numbers of its tables are not 0, 1 and so on without a gap, one is used for indices and for addresses, or there are too many axes by table or
+    /// parts around them.
     pub(super) fn of(root: Datatype) -> Result<TabledDatatype, DatatypeError> {
         let mut found: [Option<TableFacts>; MOST_TABLES] = [None; MOST_TABLES];
         let nodes = root.nodes();
@@ -99,6 +158,10 @@ impl TabledDatatype {
                 }
             };
             *known = TableFacts { kind, most: known.most.min(facts.most) };
+        }
+        let parts = parts_of(&nodes);
+        if parts > MOST_PARTS {
+            return Err(DatatypeError::new("table", format!("at most {MOST_PARTS} parts around axes by table"), parts));
         }
         let last = found.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         if let Some(gap) = found[..last].iter().position(Option::is_none) {

@@ -27,13 +27,17 @@ impl TabledBuilder {
     /// A layout that has at least one byte.
     pub(super) fn fixed(&mut self, layout: &Layout) -> TabledEdge {
         let canonical = canonicalise(layout).layout;
-        let (offset, part) = (canonical.root().offset, canonical.as_part());
+        let fixed = self.known_fixed_layout(canonical.as_part());
+        self.add(canonical.root().offset, TabledNode::Fixed { fixed })
+    }
+
+    /// The place of a layout among those that are fixed.
+    fn known_fixed_layout(&mut self, part: Layout) -> usize {
         let fixed_layouts = &mut self.fixed_layouts;
-        let fixed = *self.known_fixed.entry(part.digest()).or_insert_with(|| {
+        *self.known_fixed.entry(part.digest()).or_insert_with(|| {
             fixed_layouts.push(part);
             fixed_layouts.len() - 1
-        });
-        self.add(offset, TabledNode::Fixed { fixed })
+        })
     }
 
     pub(super) fn stream(&mut self, count: u64, stride: i64, child: TabledEdge) -> TabledEdge {
@@ -71,62 +75,65 @@ impl TabledBuilder {
         self.add(child.offset, TabledNode::Addresses { table, child: inner })
     }
 
+    /// Differing children. Records among them become flat at the end ([`TabledBuilder::finish`]), so that a chain of them takes no more memory than its
+    /// last one.
     pub(super) fn record(&mut self, parts: &[TabledEdge]) -> TabledEdge {
-        let mut flat = Vec::with_capacity(parts.len());
-        for part in parts {
-            match &self.nodes[part.node.index()] {
-                TabledNode::Record { parts } => flat.extend(
-                    parts.iter().map(|inner| TabledEdge { offset: inner.offset.wrapping_add(part.offset), ..*inner }),
-                ),
-                _ => flat.push(*part),
-            }
+        if let [only] = parts {
+            return *only;
         }
-        if let [only] = flat[..] {
-            return only;
-        }
-        let first = flat.first().map_or(0, |part| part.offset);
-        flat.iter_mut().for_each(|part| part.offset = part.offset.wrapping_sub(first));
-        self.add(first, TabledNode::Record { parts: flat.into() })
+        let first = parts.first().map_or(0, |part| part.offset);
+        let moved = |part: &TabledEdge| TabledEdge { offset: part.offset.wrapping_sub(first), ..*part };
+        self.add(first, TabledNode::Record { parts: parts.iter().map(moved).collect() })
     }
 
-    /// The nodes and fixed layouts that the root reaches, children before parents, each where a walk first needs it.
+    /// The children of a node in packed order, those of records in a record among them.
+    fn flat_edges(&self, node: &TabledNode) -> Vec<TabledEdge> {
+        let TabledNode::Record { parts } = node else { return node.edges().to_vec() };
+        let mut flat = Vec::with_capacity(parts.len());
+        let mut open = vec![(0i64, parts.iter())];
+        while let Some((base, rest)) = open.last_mut() {
+            let Some(part) = rest.next() else {
+                open.pop();
+                continue;
+            };
+            let offset = base.wrapping_add(part.offset);
+            match &self.nodes[part.node.index()] {
+                TabledNode::Record { parts } => open.push((offset, parts.iter())),
+                _ => flat.push(TabledEdge { offset, ..*part }),
+            }
+        }
+        flat
+    }
+
+    /// The nodes and fixed layouts that the root reaches, records in records flat, children before parents, each where a walk first needs it.
     pub(super) fn finish(self, root: TabledEdge) -> (Vec<TabledNode>, Vec<Layout>, TabledEdge) {
         let mut renamed: Vec<Option<TabledNodeId>> = vec![None; self.nodes.len()];
-        let mut fixed_names: Vec<Option<usize>> = vec![None; self.fixed_layouts.len()];
-        let (mut nodes, mut fixed_layouts) = (Vec::new(), Vec::new());
-        let mut open = vec![(root.node, 0)];
-        while let Some((id, next)) = open.pop() {
-            let node = &self.nodes[id.index()];
-            if let Some(edge) = node.edges().get(next) {
-                open.push((id, next + 1));
-                if renamed[edge.node.index()].is_none() {
-                    open.push((edge.node, 0));
+        let mut flat = TabledBuilder::default();
+        let mut open = vec![(root.node, self.flat_edges(&self.nodes[root.node.index()]), 0)];
+        while let Some((id, edges, next)) = open.last_mut() {
+            if let Some(edge) = edges.get(*next) {
+                let child = edge.node;
+                *next += 1;
+                if renamed[child.index()].is_none() {
+                    open.push((child, self.flat_edges(&self.nodes[child.index()]), 0));
                 }
-                continue;
-            }
-            if renamed[id.index()].is_some() {
                 continue;
             }
             let rename =
                 |edge: &TabledEdge| TabledEdge { node: renamed[edge.node.index()].unwrap_or(edge.node), ..*edge };
-            let mut node = node.clone();
+            let mut node = self.nodes[id.index()].clone();
             match &mut node {
-                TabledNode::Fixed { fixed } => {
-                    *fixed = *fixed_names[*fixed].get_or_insert_with(|| {
-                        fixed_layouts.push(self.fixed_layouts[*fixed].clone());
-                        fixed_layouts.len() - 1
-                    });
-                }
+                TabledNode::Fixed { fixed } => *fixed = flat.known_fixed_layout(self.fixed_layouts[*fixed].clone()),
                 TabledNode::Stream { child, .. }
                 | TabledNode::Indexed { child, .. }
                 | TabledNode::Table { child, .. }
                 | TabledNode::Addresses { child, .. } => *child = rename(child),
-                TabledNode::Record { parts } => *parts = parts.iter().map(rename).collect(),
+                TabledNode::Record { parts } => *parts = edges.iter().map(rename).collect(),
             }
-            renamed[id.index()] = Some(TabledNodeId(nodes.len() as u32));
-            nodes.push(node);
+            renamed[id.index()] = Some(flat.add(0, node).node);
+            open.pop();
         }
         let root = TabledEdge { node: renamed[root.node.index()].unwrap_or(root.node), ..root };
-        (nodes, fixed_layouts, root)
+        (flat.nodes, flat.fixed_layouts, root)
     }
 }

@@ -1,6 +1,8 @@
 //! Draws descriptions that are made to be expensive: short texts of overlapping elements, strides of 0 and below, and counts up to 2^62.
 
-use dtc_compiler::datatype::{Datatype, DatatypeError, Facts, Order, Predefined, TypeBuilder, TypeId, json};
+use dtc_compiler::datatype::{
+    Datatype, DatatypeError, Facts, Order, Predefined, TabledDatatype, TypeBuilder, TypeId, json,
+};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
@@ -36,21 +38,55 @@ pub fn description(rng: &mut SmallRng) -> Hostile {
     }
 }
 
+/// Draws a type with index tables that has bytes, and its description of at most [`MOST_BYTES`].
+pub fn tabled_description(rng: &mut SmallRng) -> (TabledDatatype, String) {
+    loop {
+        let (types, root) = graph(rng, true);
+        // What the limits of such types refuse costs little.
+        let Ok(datatype) = types.finish_tabled(root) else { continue };
+        let json = json::write_tabled(&datatype);
+        if !datatype.tables().is_empty() && datatype.facts().size > 0 && json.len() <= MOST_BYTES {
+            return (datatype, json);
+        }
+    }
+}
+
 fn datatype(rng: &mut SmallRng) -> Datatype {
+    let (types, root) = graph(rng, false);
+    types.finish(root).expect("the builder made every type of the pool")
+}
+
+/// Types upon types, and the last of them. `tabled`: whether axes by table are among them.
+fn graph(rng: &mut SmallRng, tabled: bool) -> (TypeBuilder, TypeId) {
     let mut types = TypeBuilder::new();
     let leaves = [Predefined::BYTE, Predefined::SHORT, Predefined::INT, Predefined::DOUBLE, Predefined::DOUBLE_INT];
     let mut pool = vec![types.named(leaves[rng.random_range(0..leaves.len())])];
     let wanted = rng.random_range(1..=MOST_NODES);
     let mut entries = rng.random_range(2..=MOST_ENTRIES);
     for _ in 0..wanted {
+        let axis = tabled && rng.random_bool(0.3);
+        let made =
+            if axis { axis_by_table(rng, &mut types, &pool) } else { node(rng, &mut types, &pool, &mut entries) };
         // What leaves 64 bits does not enter the pool.
-        if let Ok(id) = node(rng, &mut types, &pool, &mut entries)
+        if let Ok(id) = made
             && facts(&types, id).size > 0
         {
             pool.push(id);
         }
     }
-    types.finish(pool[pool.len() - 1]).expect("the builder made every type of the pool")
+    (types, pool[pool.len() - 1])
+}
+
+/// Copies at the entries of a table: long and short ones, which overlap or leave gaps.
+fn axis_by_table(rng: &mut SmallRng, types: &mut TypeBuilder, pool: &[TypeId]) -> Result<TypeId, DatatypeError> {
+    let child = pool[if rng.random_bool(0.75) { pool.len() - 1 } else { rng.random_range(0..pool.len()) }];
+    let Facts { true_lb, true_ub, .. } = facts(types, child);
+    let most = if rng.random_bool(0.6) { 1 } else { count(rng) };
+    if rng.random_bool(0.2) {
+        return types.addresses(1, most, 1 << rng.random_range(0..5), child);
+    }
+    let pitch = stride(rng, true_ub.saturating_sub(true_lb).max(1)).saturating_abs();
+    types.table(0, count(rng), most, pitch, child)
 }
 
 fn facts(types: &TypeBuilder, id: TypeId) -> Facts {

@@ -153,7 +153,10 @@ impl<'a> TabledSides<'a> {
 pub fn tabled(sides: TabledSides<'_>, variant: &TabledVariant) -> Result<Program, TemplateError> {
     let (numbers, words) = sides.numbers();
     if words > TABLED_MOST_WORDS {
-        return Err(TemplateError(format!("a type with index tables: {words} numbers, at most {TABLED_MOST_WORDS}")));
+        let limit = format!(
+            "a kernel of a type with index tables: expected at most {TABLED_MOST_WORDS} numbers, found {words}"
+        );
+        return Err(TemplateError(limit));
     }
     let TabledVariant { word, shape, wide, capped, checked } = *variant;
     let mut tables = Tables::default();
@@ -163,7 +166,8 @@ pub fn tabled(sides: TabledSides<'_>, variant: &TabledVariant) -> Result<Program
     text.push_str(if checked { dtc_templates::BEYOND } else { "" });
     let _ = write!(text, "\n\ntypedef {} index;\n\n", if wide { "u64" } else { "u32" });
     for ((name, layout), numbers) in sides.layouts().into_iter().zip(&numbers) {
-        let side = Side { layout, numbers, word: word.into(), checked };
+        let fixed_sizes = layout.sizes(&vec![0; layout.tables().len()]).unwrap_or_default();
+        let side = Side { layout, numbers, fixed_sizes, word: word.into(), checked };
         let _ = write!(text, "namespace {name} {{\n\n{}}}\n\n", side.functions(&mut tables));
     }
     let copy = matches!(sides, TabledSides::Copy { .. });
@@ -213,6 +217,8 @@ fn places(sides: TabledSides<'_>, word: u32) -> String {
 struct Side<'a> {
     layout: &'a TabledLayout,
     numbers: &'a Numbers,
+    /// Packed bytes of each node, with tables that have no entries.
+    fixed_sizes: Vec<u64>,
     /// Bytes of a word.
     word: u64,
     checked: bool,
@@ -267,16 +273,9 @@ impl Side<'_> {
         }
     }
 
-    /// Words of a node that no table moves.
+    /// Words of a node that no table moves: `copies` and `record` take the sizes of others from the call.
     fn size(&self, child: TabledEdge) -> u64 {
-        match &self.layout.nodes()[child.node.index()] {
-            TabledNode::Fixed { fixed } => self.layout.fixed_layouts()[*fixed].size() / self.word,
-            TabledNode::Stream { count, child, .. } => count * self.size(*child),
-            TabledNode::Indexed { offsets, child } => offsets.len() as u64 * self.size(*child),
-            TabledNode::Record { parts } => parts.iter().map(|part| self.size(*part)).sum(),
-            // `copies` and `record` take these sizes from the call.
-            TabledNode::Table { .. } | TabledNode::Addresses { .. } => 0,
-        }
+        self.fixed_sizes.get(child.node.index()).map_or(0, |bytes| bytes / self.word)
     }
 
     fn body(&self, index: usize, node: &TabledNode, tables: &mut Tables) -> String {
