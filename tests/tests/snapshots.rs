@@ -6,12 +6,13 @@
 mod texts;
 
 use dtc_compiler::codegen::cranelift::{Compiler, Microkernel};
-use dtc_compiler::codegen::cuda;
+use dtc_compiler::codegen::cuda::{self, TabledSides};
 use dtc_compiler::datatype::json;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::operation::{Element, Operation, Reduction};
-use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant, GpuPlan};
+use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant, GpuPlan, TabledVariant};
 use dtc_compiler::plan::{Direction, Level, Plan};
+use dtc_compiler::tabled::TabledLayout;
 use dtc_compiler::{canonicalise, lower};
 use std::fmt::Write;
 use std::fs;
@@ -164,6 +165,31 @@ fn operations_have_their_snapshots() {
         for (name, variant, source) in texts {
             let kernel = source.find("namespace").map_or("", |at| &source[at..]);
             insta::assert_snapshot!(name, format!("{variant}\n\n{kernel}"));
+        }
+    });
+}
+
+/// Kernels that read index tables: one head of each token of pages in two layers, moved from and to packed bytes, and to rows at addresses
+/// behind 16 bytes at a fixed place.
+#[test]
+fn types_with_index_tables_have_their_snapshots() {
+    let layout = |text: &str| TabledLayout::new(&text.parse().unwrap());
+    let pages = layout("hvector 2 1 33554432 (table 0 2048 512 16384 (hvector 16 1 1024 (contiguous 256 byte)))");
+    let rows =
+        layout("struct [1@0 (contiguous 16 byte), 1@64 (addresses 0 8 16 (table 1 100 64 640 (contiguous 512 byte)))]");
+    let narrow = TabledVariant::new(16, 1 << 24, false);
+    let wide = TabledVariant { checked: true, ..TabledVariant::new(16, 1 << 40, true) };
+    settings("../kernels").bind(|| {
+        for (name, sides, variant) in [
+            ("tabled_pack", TabledSides::Pack(&pages), narrow),
+            ("tabled_unpack_checked_wide", TabledSides::Unpack(&rows), wide),
+            ("tabled_copy", TabledSides::Copy { source: &pages, target: &rows }, narrow.capped()),
+        ] {
+            let source = cuda::tabled(sides, &variant).unwrap().source;
+            // The text between them is the same in all programs.
+            let (layouts, rest) = source.split_once("typedef unsigned char").unwrap();
+            let kernel = rest.find("// What a call says").map_or("", |at| &rest[at..]);
+            insta::assert_snapshot!(name, format!("{variant}\n\n{layouts}{kernel}"));
         }
     });
 }

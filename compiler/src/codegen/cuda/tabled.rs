@@ -163,7 +163,9 @@ pub fn tabled(sides: TabledSides<'_>, variant: &TabledVariant) -> Result<Program
     let mut text = header(sides);
     text.push_str(dtc_templates::PRELUDE);
     text.push_str(&render("tabled_call", &context! { words })?);
-    text.push_str(if checked { dtc_templates::BEYOND } else { "" });
+    if checked {
+        let _ = write!(text, "\n\n{}", dtc_templates::BEYOND.trim_end());
+    }
     let _ = write!(text, "\n\ntypedef {} index;\n\n", if wide { "u64" } else { "u32" });
     for ((name, layout), numbers) in sides.layouts().into_iter().zip(&numbers) {
         let fixed_sizes = layout.sizes(&vec![0; layout.tables().len()]).unwrap_or_default();
