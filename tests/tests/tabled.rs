@@ -88,6 +88,16 @@ fn descriptions_round_trip() {
     }
 }
 
+/// Copies without bytes are not visited, however many they are.
+#[test]
+fn tables_without_entries_cost_nothing() {
+    let datatype = "struct [1@0 (hvector 1152921504606846976 1 0 (table 0 8 4 8 byte)), 1@64 int]".parse().unwrap();
+    let (layout, none) = (TabledLayout::new(&datatype), [Entries::Wide(&[])]);
+    let pieces = layout.walk(&none);
+    assert_eq!(pieces, [TabledPiece { position: 0, place: 64, absolute: false, bytes: 4 }]);
+    assert_eq!(layout.blocks(&none, 0, 4).map(|block| block.copies().count()).sum::<usize>(), 1);
+}
+
 #[test]
 fn structures_in_structures_are_one() {
     let digest = |text: &str| TabledLayout::new(&text.parse().unwrap()).digest();

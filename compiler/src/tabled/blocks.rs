@@ -205,6 +205,10 @@ impl<'a> Iterator for TabledBlocks<'a> {
                 self.stack.clear();
                 return None;
             }
+            // Any number of copies may have no bytes in this call.
+            if self.sizes[open.edge.node.index()] == 0 {
+                continue;
+            }
             if let Some(block) = self.block(&open) {
                 if block.first < block.end {
                     return Some(block);

@@ -47,6 +47,9 @@ impl TabledWalk<'_> {
     }
 
     fn node(&mut self, TabledEdge { offset, node }: TabledEdge, absolute: bool) {
+        if self.sizes[node.index()] == 0 {
+            return;
+        }
         match &self.layout.nodes[node.index()] {
             TabledNode::Fixed { fixed } => {
                 for piece in self.layout.fixed_layouts[*fixed].walk() {
