@@ -27,7 +27,8 @@ int main(void) {
     EXPECT(size == LAYERS * LISTED * PAGE * (int64_t)sizeof(double));
 
     static double packed[LAYERS][LISTED][PAGE];
-    dtc_tabled_elements source = {pages, cache, &listed, 1, 0, 0}, target = {pages, restored, &others, 1, 0, 0};
+    dtc_tabled_elements source = {pages, cache, &listed, 1, 0, 0, NULL};
+    dtc_tabled_elements target = {pages, restored, &others, 1, 0, 0, NULL};
     CALL(dtc_tabled_pack(&source, packed, size, &done, NULL));
     EXPECT(done == size);
     CALL(dtc_tabled_unpack(packed, size, &target, &done, NULL));

@@ -833,6 +833,25 @@ typedef struct dtc_index_table {
 } dtc_index_table;
 
 /**
+ * An entry beyond the places of its table, noted by a kernel. No such entry is followed, noted or not.
+ */
+typedef struct dtc_index_fault {
+    /**
+     * One more than the number of the table, or 0: all entries that were read have a place, or are skipped. In a copy, the tables of the destination
+     * follow those of the source.
+     */
+    int64_t table;
+    /**
+     * The place of the entry in the table.
+     */
+    int64_t index;
+    /**
+     * The entry.
+     */
+    int64_t entry;
+} dtc_index_fault;
+
+/**
  * Elements of a type with index tables, the tables of the call, and the first of the packed bytes that is moved.
  */
 typedef struct dtc_tabled_elements {
@@ -860,6 +879,12 @@ typedef struct dtc_tabled_elements {
      * 0 or `DTC_TABLED_SKIP`.
      */
     int64_t flags;
+    /**
+     * Zeros, in which the kernel notes the first entry beyond the places of its table that it meets; null for no notes. The GPU reaches it, and it
+     * is read when the work is done. Calls without a GPU leave it as it is: they refuse such an entry. Null in the destination of a copy: that of
+     * the source serves the tables of both.
+     */
+    struct dtc_index_fault *report;
 } dtc_tabled_elements;
 
 /**
@@ -1922,7 +1947,8 @@ int dtc_tabled_prepare(const struct dtc_tabled_type *type, int32_t device);
  *
  * Every byte that the tables lead to is readable, `packed` is writable for as many, and the two do not overlap; with
  * `DTC_TRANSFER_ENQUEUE` until the work is done. Tables have as many entries as they say. The stream is one of the primary context of its
- * device. `source` is null or readable and its type null or a type, `done` is null or writable, and `transfer` is null or leads to its size.
+ * device. `source` is null or readable and its type null or a type, `done` is null or writable, and `transfer` is null or leads to its size. A
+ * report is null or writable for the device until the work is done.
  */
 int dtc_tabled_pack(const struct dtc_tabled_elements *source,
                     void *packed,

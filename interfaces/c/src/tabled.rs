@@ -66,6 +66,23 @@ pub struct dtc_tabled_elements {
     pub offset: i64,
     /// 0 or `DTC_TABLED_SKIP`.
     pub flags: i64,
+    /// Zeros, in which the kernel notes the first entry beyond the places of its table that it meets; null for no notes. The GPU reaches it, and it
+    /// is read when the work is done. Calls without a GPU leave it as it is: they refuse such an entry. Null in the destination of a copy: that of
+    /// the source serves the tables of both.
+    pub report: *mut dtc_index_fault,
+}
+
+/// An entry beyond the places of its table, noted by a kernel. No such entry is followed, noted or not.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct dtc_index_fault {
+    /// One more than the number of the table, or 0: all entries that were read have a place, or are skipped. In a copy, the tables of the destination
+    /// follow those of the source.
+    pub table: i64,
+    /// The place of the entry in the table.
+    pub index: i64,
+    /// The entry.
+    pub entry: i64,
 }
 
 impl From<TabledError> for Failure {
@@ -258,13 +275,19 @@ impl<'a> Side<'a> {
         if self.elements.flags == DTC_TABLED_SKIP { elements.skipping() } else { elements }
     }
 
+    /// A transfer whose kernel notes a fault where these elements ask for it.
+    fn reporting<'t>(&self, transfer: TabledTransfer<'t>) -> TabledTransfer<'t> {
+        let report = self.elements.report;
+        if report.is_null() { transfer } else { transfer.reporting(report.cast::<u8>()) }
+    }
+
     /// Makes a call, or enqueues it.
     ///
     /// # Safety
     ///
     /// The contract of the transfer, until the work is done; the stream of `options` is one of the primary context of its device.
     unsafe fn run(&self, transfer: TabledTransfer<'_>, options: &dtc_transfer, done: *mut i64) -> Outcome {
-        let transfer = transfer.on(options.multiprocessors()?);
+        let transfer = self.reporting(transfer).on(options.multiprocessors()?);
         // SAFETY: the contract of this function.
         let bytes = unsafe {
             match options.stream(&self.tabled.engine)? {
@@ -295,7 +318,8 @@ impl<'a> Side<'a> {
 ///
 /// Every byte that the tables lead to is readable, `packed` is writable for as many, and the two do not overlap; with
 /// `DTC_TRANSFER_ENQUEUE` until the work is done. Tables have as many entries as they say. The stream is one of the primary context of its
-/// device. `source` is null or readable and its type null or a type, `done` is null or writable, and `transfer` is null or leads to its size.
+/// device. `source` is null or readable and its type null or a type, `done` is null or writable, and `transfer` is null or leads to its size. A
+/// report is null or writable for the device until the work is done.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_tabled_pack(
     source: *const dtc_tabled_elements,
@@ -368,6 +392,13 @@ pub unsafe extern "C" fn dtc_tabled_copy(
         unsafe {
             let from = Side::read("source", source, bytes)?;
             let to = Side::read("destination", destination, bytes)?;
+            if !to.elements.report.is_null() {
+                return Err(Failure::argument(
+                    "dtc_tabled_elements.report",
+                    "null in the destination of a copy",
+                    "a pointer",
+                ));
+            }
             let options = arguments::read(transfer)?;
             let [memory, other] = options.kinds()?;
             from.run(from.at(memory).copy_to(to.at(other)), &options, done)

@@ -30,7 +30,8 @@ fn elements(
     offset: i64,
 ) -> dtc_tabled_elements {
     let (memory, table_count) = (memory.cast(), tables.len() as i64);
-    dtc_tabled_elements { r#type: made, memory, tables: tables.as_ptr(), table_count, offset, flags: DTC_TABLED_SKIP }
+    let (flags, report) = (DTC_TABLED_SKIP, null_mut());
+    dtc_tabled_elements { r#type: made, memory, tables: tables.as_ptr(), table_count, offset, flags, report }
 }
 
 #[test]
@@ -98,6 +99,36 @@ fn a_copy_needs_no_packed_bytes() {
     assert_eq!(target[8..16], [0xa5; 8]);
     // SAFETY: a type that is not used any more.
     ok(unsafe { dtc_tabled_release(made) });
+}
+
+/// The kernel of a GPU notes faults; the host refuses them.
+#[test]
+fn a_report_is_left_alone_by_the_host() {
+    let engine = Engine::new();
+    let made = create(&engine, "table 0 4 4 8 (contiguous 8 byte)");
+    let (mut memory, mut target, mut packed) = ((0..32).collect::<Vec<u8>>(), [0xa5u8; 32], [0u8; 16]);
+    let (right, wrong, to) = ([table(&[3, -1])], [table(&[3, 4])], [table(&[0, 2])]);
+    let mut report = dtc_index_fault { table: 0, index: 7, entry: 9 };
+    let place: *mut dtc_index_fault = &mut report;
+    let mut source = |tables| dtc_tabled_elements { report: place, ..elements(made, memory.as_mut_ptr(), tables, 0) };
+    let (mut right, wrong) = (source(&right), source(&wrong));
+    let (destination, mut done) = (elements(made, target.as_mut_ptr(), &to, 0), 0);
+    // SAFETY: the memory has all places, and `packed` room for both entries.
+    unsafe {
+        ok(dtc_tabled_pack(&right, packed.as_mut_ptr().cast(), 16, &mut done, null()));
+        ok(dtc_tabled_copy(&right, &destination, 16, &mut done, null()));
+        let found = dtc_tabled_pack(&wrong, packed.as_mut_ptr().cast(), 16, &mut done, null());
+        fails(found, DTC_ERROR_ARGUMENT, "table 0, entry 1: expected a place below 4, found 4");
+        let twice = dtc_tabled_elements { report: place, ..destination };
+        let found = dtc_tabled_copy(&right, &twice, 16, &mut done, null());
+        fails(found, DTC_ERROR_ARGUMENT, "dtc_tabled_elements.report: expected null in the destination of a copy");
+        right.report = null_mut();
+        ok(dtc_tabled_unpack(packed.as_ptr().cast(), 16, &right, &mut done, null()));
+        // SAFETY: a type that is not used any more.
+        ok(dtc_tabled_release(made));
+    }
+    assert_eq!(packed[..8], [24, 25, 26, 27, 28, 29, 30, 31]);
+    assert_eq!((report.table, report.index, report.entry), (0, 7, 9));
 }
 
 #[test]
