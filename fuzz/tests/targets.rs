@@ -36,6 +36,11 @@ fn text() {
 }
 
 #[test]
+fn tabled() {
+    run(env!("CARGO_BIN_EXE_tabled"), "tabled");
+}
+
+#[test]
 fn wire() {
     run(env!("CARGO_BIN_EXE_wire"), "wire");
 }
