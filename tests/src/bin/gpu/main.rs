@@ -10,6 +10,7 @@ mod batches;
 mod buffers;
 mod c_interface;
 mod c_memory;
+mod c_tabled;
 mod captures;
 mod conforming;
 mod contention;
@@ -125,6 +126,7 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     contexts::add(tests, on);
     c_interface::add(tests, on);
     c_memory::add(tests, on);
+    c_tabled::add(tests, on);
     forks::add(tests, on);
 }
 
