@@ -267,7 +267,7 @@ pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
     let axes = boxes.axes.iter().filter(|axis| axis.extent > 1).count();
     let whole = boxes.axes[0].extent == boxes.axes[0].count;
     // Tiles store such rows one by one, and boxes store what follows of them in memory as well.
-    let short = query.unpacks() && boxes.word > 1 && near < tuning.short_near && !near.is_multiple_of(LINE.into());
+    let short = query.unpacks() && boxes.word > 1 && near < tuning.short_near && !near.is_multiple_of(LINE);
     (axes > 2 || short || (narrow && whole) || !query.analysis.has::<Tiles>()).then_some(kernel)
 }
 
