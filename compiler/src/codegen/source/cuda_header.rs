@@ -48,11 +48,8 @@ pub fn cuda_header(name: &str, pipeline: &Pipeline) -> Result<String, TooLarge> 
     let nest = LoopNest::of(&outline);
     let contract = CONTRACT.replace("POSITION", if nest.is_some() { POSITION } else { "" });
     text.append(&remark(&first, "cuda-header", pipeline, &outline, &contract));
-    let mark = format!("DTC_TYPE_{name}");
     let hash: String = pipeline.hash().as_bytes().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    text.line(format_args!("#ifndef {mark}"));
-    text.line(format_args!("#define {mark} 0x{hash}"));
-    text.empty_line();
+    begin_guard(&name, &hash, &mut text);
     let tables = ArrayNames::write(&outline, &name, &WORDS, &mut text);
     text.open(format_args!("struct {name}"));
     for (kind, what, number) in [
@@ -78,13 +75,25 @@ pub fn cuda_header(name: &str, pipeline: &Pipeline) -> Result<String, TooLarge> 
         functions(&address, nest.as_ref(), &mut text);
     }
     text.close("};");
+    end_guard(&name, &hash, &mut text);
+    Ok(text.into_string())
+}
+
+/// Begins what a program has once, also if it includes the header twice. `hash` are digits of the hash of the type.
+pub(super) fn begin_guard(name: &str, hash: &str, text: &mut Text) {
+    text.line(format_args!("#ifndef DTC_TYPE_{name}"));
+    text.line(format_args!("#define DTC_TYPE_{name} 0x{hash}"));
     text.empty_line();
-    text.line(format_args!("#elif {mark} != 0x{hash}"));
+}
+
+/// Ends it, and refuses a second type of the name.
+pub(super) fn end_guard(name: &str, hash: &str, text: &mut Text) {
+    text.empty_line();
+    text.line(format_args!("#elif DTC_TYPE_{name} != 0x{hash}"));
     text.line(format_args!(
         "#error \"two types are named {name}: give the file of one another name, and emit it again\""
     ));
     text.line("#endif");
-    Ok(text.into_string())
 }
 
 /// What callers promise.

@@ -117,7 +117,7 @@ memory   address of the type
 packed   the packed bytes; in a fragment, those from `offset` on
 tables   the index tables and how many entries each has, at most as many as said above
 offset   in bytes, from the first packed byte
-length   packed bytes to move; a fragment may begin and end anywhere
+length   packed bytes to move; a fragment may begin and end inside of any element
 
 An entry that is no place of its table, and an address that is NULL, is skipped: its bytes stay as they are on both
 sides. Memory and packed bytes do not overlap, and may have any alignment. No other byte is read or written.";
@@ -218,7 +218,7 @@ impl Moves<'_> {
         format!("{}(memory, {place}, packed, {range}, tables, size);", self.name(child.node.index()))
     }
 
-    /// The function that moves packed bytes `first` to `last` of a node, the first of which is at `packed`.
+    /// The function that moves packed bytes `first` to `last` of a node. Byte `first` is at `packed`.
     fn node(&self, number: usize, node: &TabledNode, text: &mut Text) {
         let sides = match self.direction {
             Direction::Pack => "const unsigned char *memory, ptrdiff_t place, unsigned char *packed",

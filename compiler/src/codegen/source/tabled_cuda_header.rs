@@ -1,7 +1,7 @@
 //! A CUDA C++ header with which a program's own kernels pack and unpack a type with index tables.
 
 use super::address::Address;
-use super::cuda_header::{WORDS, move_by_widest};
+use super::cuda_header::{WORDS, begin_guard, end_guard, move_by_widest};
 use super::names::identifier;
 use super::outline::TooLarge;
 use super::tabled_outline::{TabledOutline, tabled_remark};
@@ -36,10 +36,8 @@ pub fn tabled_cuda_header(name: &str, datatype: &TabledDatatype) -> Result<Strin
     let mut text = Text::default();
     let first = format!("{name}: device functions that pack and unpack the datatype, with index tables of the call");
     text.append(&tabled_remark(&first, "cuda-header", datatype, &outline, CONTRACT));
-    let (mark, hash) = (format!("DTC_TYPE_{name}"), outline.mark());
-    text.line(format_args!("#ifndef {mark}"));
-    text.line(format_args!("#define {mark} 0x{hash}"));
-    text.empty_line();
+    let hash = outline.mark();
+    begin_guard(&name, &hash, &mut text);
     let lists: Vec<ArrayNames> = outline
         .fixed()
         .iter()
@@ -83,12 +81,7 @@ pub fn tabled_cuda_header(name: &str, datatype: &TabledDatatype) -> Result<Strin
     text.append(MOVE);
     header.pack_and_unpack(&mut text);
     text.close("};");
-    text.empty_line();
-    text.line(format_args!("#elif {mark} != 0x{hash}"));
-    text.line(format_args!(
-        "#error \"two types are named {name}: give the file of one another name, and emit it again\""
-    ));
-    text.line("#endif");
+    end_guard(&name, &hash, &mut text);
     Ok(text.into_string())
 }
 
