@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (cpus, gpus) = target::divide(&arguments.target);
     if let (Some(BuiltTabled { name, .. }), []) = (tabled.first(), &*gpus) {
         let expected =
-            format!("a GPU, such as sm_90, for {name}, which has index tables: its host memory needs no kernels");
+            format!("a GPU, such as sm_90, for {name}, which has index tables: calls in host memory need no kernels");
         let found = arguments.target.iter().map(Target::to_string).collect::<Vec<_>>().join(",");
         return Err(Failure::description("--target", expected, found));
     }

@@ -1,6 +1,6 @@
 //! What `dtc explain` says of types with index tables.
 
-use dtc_compiler::codegen::cuda::TabledProgram;
+use dtc_compiler::codegen::cuda::{TabledProgram, TabledSides};
 use dtc_compiler::datatype::TabledDatatype;
 use dtc_compiler::plan::Plan;
 use dtc_compiler::plan::gpu::TabledVariant;
@@ -21,9 +21,10 @@ impl<'a> TabledExplanation<'a> {
         TabledExplanation { datatype, layout: TabledLayout::new(datatype) }
     }
 
-    /// The kernel for memory and packed bytes that are aligned as allocations are.
-    fn variant(&self) -> TabledVariant {
-        TabledVariant::new(self.layout.granularity(), self.layout.most_bytes(), false)
+    /// The kernel for memory and packed bytes that are aligned as allocations are, if the type has one.
+    fn variant(&self) -> Option<TabledVariant> {
+        let has_kernel = TabledSides::Pack(&self.layout).has_kernel();
+        has_kernel.then(|| TabledVariant::new(self.layout.granularity(), self.layout.most_bytes(), false))
     }
 
     /// Whether generic kernels serve it until its own is compiled.
@@ -42,7 +43,7 @@ impl<'a> TabledExplanation<'a> {
             "true_ub": self.layout.true_ub(),
             "layout": self.layout.to_string(),
             "fixed_layouts": layouts,
-            "gpu": { "kernel": self.variant().to_string(), "generic": self.has_generic_kernel() },
+            "gpu": { "kernel": self.variant().map(|variant| variant.to_string()), "generic": self.has_generic_kernel() },
             "hash": self.layout.hash(),
         })
     }
@@ -63,7 +64,9 @@ impl<'a> TabledExplanation<'a> {
             let plan = Plan::new(fixed).to_string();
             part(&format!("plan of layout {number}, for each entry in host memory"), &plan, lines, out)?;
         }
-        writeln!(out, "kernel on a GPU, one launch for any tables\n    {}", self.variant())?;
+        let kernel =
+            self.variant().map_or_else(|| "none: too many parts by table".to_owned(), |variant| variant.to_string());
+        writeln!(out, "kernel on a GPU, one launch for any tables\n    {kernel}")?;
         let generic =
             if self.has_generic_kernel() { "generic kernels" } else { "nothing, because it has too many parts" };
         writeln!(out, "    until it is compiled, {generic}\nhash\n    {}", self.layout.hash())?;

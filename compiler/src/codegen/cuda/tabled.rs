@@ -102,6 +102,19 @@ impl<'a> TabledSides<'a> {
         (all, end)
     }
 
+    /// Whether there is a kernel: a launch has room for the numbers of all parts whose sizes depend on tables.
+    ///
+    /// ```
+    /// use dtc_compiler::codegen::cuda::TabledSides;
+    /// use dtc_compiler::tabled::TabledLayout;
+    /// let layout = TabledLayout::new(&"table 0 8 4 64 double".parse()?);
+    /// assert!(TabledSides::Pack(&layout).has_kernel());
+    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// ```
+    pub fn has_kernel(self) -> bool {
+        self.numbers().1 <= TABLED_MOST_WORDS
+    }
+
     /// The last parameter of a kernel for words of a size. `tables`: those of each side, source before target. `target_first`: the first
     /// packed byte of the target, for a copy. `report`: 24 bytes of zeros where a checked kernel notes the first entry beyond the places of its
     /// table, or 0. Nothing where a type has too many parts whose sizes depend on tables, or tables are too long.
