@@ -28,8 +28,8 @@ const SMALLEST: u32 = 12;
 const LARGEST_KEPT: u32 = 24;
 const LARGEST_KEPT_OF_CUDA: u32 = 28;
 
-/// Blocks kept of each size, and most bytes of all of them in a pool.
-const KEPT: usize = 32;
+/// Blocks kept of each size: those of the faces of ten fields with three axes, sent and received at once. And most bytes of all of them in a pool.
+const KEPT: usize = 128;
 const MOST_KEPT: i64 = 64 << 20;
 const MOST_KEPT_OF_CUDA: i64 = 512 << 20;
 
@@ -202,7 +202,8 @@ impl Drop for BlockRef {
             if of.kept.fetch_add(size, Ordering::Relaxed) + size <= most {
                 let put = |place: &AtomicPtr<StagingBlock>| {
                     let block = self.0.as_ptr();
-                    place.compare_exchange(null_mut(), block, Ordering::Release, Ordering::Relaxed).is_ok()
+                    let empty = place.load(Ordering::Relaxed).is_null();
+                    empty && place.compare_exchange(null_mut(), block, Ordering::Release, Ordering::Relaxed).is_ok()
                 };
                 if shelf.iter().any(put) {
                     return;
