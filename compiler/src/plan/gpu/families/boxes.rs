@@ -3,7 +3,7 @@
 //! A box has all or some places of the axes that are innermost in packed order, and of those that are nearest in memory. It passes through shared memory,
 //! so that both sides see whole lines also where single axes are short. (The method of cuTT: Hynninen and Lyakh, 2017, arXiv 1705.01598.)
 
-use super::{Generic, Instance, KernelFamily, Query, Tiles};
+use super::{Generic, Instance, KernelFamily, Query, Tiles, tiles};
 use crate::layout::{Layout, Node};
 use crate::plan::Direction;
 use crate::plan::gpu::{
@@ -36,7 +36,7 @@ pub struct Axis {
 
 impl Axis {
     /// Boxes that share the axis.
-    fn boxes(&self) -> u64 {
+    pub(super) fn boxes(&self) -> u64 {
         self.count.div_ceil(self.extent)
     }
 }
@@ -49,9 +49,9 @@ pub struct Boxes {
     /// The axes, the innermost of the packed order first.
     pub axes: Vec<Axis>,
     /// The offset of the first word in memory.
-    origin: i64,
+    pub(super) origin: i64,
     /// The axes in the order of memory, by their numbers: the nearest first.
-    nearest: Vec<usize>,
+    pub(super) nearest: Vec<usize>,
     /// Words that are neighbours in memory wherever they are moved together: a power of two.
     memory: u32,
     /// The same among the packed bytes.
@@ -67,7 +67,7 @@ const MOST_AXES: usize = 8;
 
 impl Boxes {
     /// The axis whose places are neighbours in memory.
-    fn near(&self) -> usize {
+    pub(super) fn near(&self) -> usize {
         self.nearest[0]
     }
 
@@ -76,13 +76,13 @@ impl Boxes {
         self.axes[self.near()].count * u64::from(self.word)
     }
 
-    /// Words of shared memory from one place to the next of each axis: packed order, with a gap behind what is inside of the nearest axis of memory, so that its
-    /// neighbours are in different banks.
-    fn strides(&self, packed: u32) -> Vec<u64> {
-        let mut next = 1;
+    /// Words of shared memory from one place to the next of each axis: packed order, with a gap behind what is inside of the nearest axis of memory, whose
+    /// places are an odd number of `unit` words apart, so that neighbours are in different banks.
+    pub(super) fn strides(&self, unit: u64) -> Vec<u64> {
+        let mut next: u64 = 1;
         let strides = self.axes.iter().enumerate().map(|(at, axis)| {
             if at == self.near() {
-                next = spread(next, self.word, packed);
+                next = unit * (next.div_ceil(unit) | 1);
             }
             let stride = next;
             next *= axis.extent;
@@ -92,19 +92,19 @@ impl Boxes {
     }
 
     /// Words of shared memory.
-    fn words(&self, packed: u32) -> u64 {
+    pub(super) fn words(&self, unit: u64) -> u64 {
         let last = |(axis, stride): (&Axis, u64)| (axis.extent - 1) * stride;
-        let last: u64 = self.axes.iter().zip(self.strides(packed)).map(last).sum();
+        let last: u64 = self.axes.iter().zip(self.strides(unit)).map(last).sum();
         (last + 1).next_multiple_of(u64::from(WIDEST / self.word))
     }
 
     /// Boxes of an element.
-    fn boxes(&self) -> u64 {
+    pub(super) fn boxes(&self) -> u64 {
         self.axes.iter().map(Axis::boxes).product()
     }
 
     /// Bytes of a box that follow each other in memory, and among the packed bytes.
-    fn runs(&self) -> (u64, u64) {
+    pub(super) fn runs(&self) -> (u64, u64) {
         (
             run(&self.axes, &self.nearest, self.word),
             run(&self.axes, &(0..self.axes.len()).collect::<Vec<_>>(), self.word),
@@ -122,14 +122,6 @@ fn run(axes: &[Axis], order: &[usize], word: u32) -> u64 {
         }
     }
     bytes
-}
-
-/// The least number of words, no less than `words`, whose multiples are in different banks of shared memory, for words that are moved `packed` at a time.
-fn spread(words: u64, word: u32, packed: u32) -> u64 {
-    // Banks have 4 bytes. An odd number of what a bank, or of what a thread moves, has.
-    let unit = u64::from((4 / word.min(4)).max(packed));
-    let units = words.div_ceil(unit);
-    unit * (units | 1)
 }
 
 /// The axes of an array in packed order, and the offset of its first word, if a layout is one.
@@ -240,7 +232,7 @@ fn fitting<'a>(query: &Query<'a>) -> Option<(&'a Boxes, BoxesKernel)> {
 }
 
 /// A kernel for a call whose boxes have long runs on both sides.
-fn serving<'a>(query: &Query<'a>) -> Option<(&'a Boxes, BoxesKernel)> {
+pub(super) fn serving<'a>(query: &Query<'a>) -> Option<(&'a Boxes, BoxesKernel)> {
     let tuning = &query.tuning().boxes;
     let long = |boxes: &Boxes| {
         let (memory, packed) = boxes.runs();
@@ -257,7 +249,7 @@ pub(super) fn at_once(query: &Query<'_>) -> Option<BoxesKernel> {
 
 /// Serves calls whose boxes have more axes than tiles, or whose narrow words are stored several at once. Tiles of two axes begin at lines of the packed bytes, and boxes do not.
 pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
-    let (boxes, kernel) = serving(query)?;
+    let (boxes, kernel) = serving(query).filter(|_| !tiles::has_small_planes(query))?;
     let (tuning, narrow, near) = (&query.tuning().boxes, boxes.word < 4, boxes.near_run());
     let single = kernel.memory == 1 && near >= tuning.long_single && query.analysis.has::<Tiles>();
     let stored = if narrow { kernel.packed > 1 && !single } else { boxes.runs().1 >= tuning.min_pack_run };
@@ -297,7 +289,7 @@ impl KernelFamily for BoxesKernel {
 
     fn shared_bytes(&self, instance: &Instance<'_>) -> Option<u32> {
         let boxes = instance.analysis.found::<Boxes>()?;
-        Some(boxes.words(self.packed) as u32 * boxes.word)
+        Some(boxes.words(self.bank(boxes)) as u32 * boxes.word)
     }
 
     fn text(&self, instance: &Instance<'_>) -> Option<KernelText> {
@@ -306,7 +298,7 @@ impl KernelFamily for BoxesKernel {
     }
 
     fn generic(&self, query: &Query<'_>) -> Generic {
-        super::tiles::admits(query).map_or_else(|| Generic::words_or_bytes(query), |tiles| tiles.generic(query))
+        tiles::admits(query).map_or_else(|| Generic::words_or_bytes(query), |tiles| tiles.generic(query))
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -321,9 +313,14 @@ impl KernelFamily for BoxesKernel {
 }
 
 impl BoxesKernel {
+    /// Words that a bank of shared memory, or a thread, has of the packed bytes.
+    fn bank(&self, boxes: &Boxes) -> u64 {
+        u64::from((4 / boxes.word.min(4)).max(self.packed))
+    }
+
     fn values(&self, boxes: &Boxes, instance: &Instance<'_>) -> Value {
         let (layout, tuning) = (&instance.analysis.layout, &instance.analysis.tuning.boxes);
-        let strides = boxes.strides(self.packed);
+        let strides = boxes.strides(self.bank(boxes));
         let axis = |at: usize| {
             let Axis { count, stride, packed, extent } = boxes.axes[at];
             let ragged = !count.is_multiple_of(extent);
@@ -355,7 +352,7 @@ impl BoxesKernel {
             origin => signed(boxes.origin),
             extent => signed(layout.extent()),
             size => layout.size(),
-            words => boxes.words(self.packed),
+            words => boxes.words(self.bank(boxes)),
             loads => (tuning.thread_bytes / boxes.word).clamp(1, tuning.most_loads),
             offset_type => if reach(span) { "int" } else { "i64" },
         }

@@ -40,6 +40,9 @@ pub struct Tiles {
     many: u64,
 }
 
+/// Bytes of a bank of shared memory.
+const BANK: u32 = 4;
+
 impl Structure for Tiles {}
 
 impl Tiles {
@@ -48,6 +51,15 @@ impl Tiles {
 
     /// Rows of the tallest tile that the generic kernels move.
     pub(crate) const GENERIC_ROWS: u32 = 256;
+
+    /// Bytes of memory that a plane spans, if its rows are of one stride.
+    fn span(&self, layout: &Layout) -> Option<u64> {
+        let Node::Stream { count, stride, child } = layout.node(self.column.node) else { return None };
+        let rows =
+            (*count == self.rows && matches!(layout.node(child.node), Node::Dense { .. })).then_some(self.rows - 1)?;
+        let columns = (self.columns - 1).checked_mul(self.stride.unsigned_abs())?;
+        rows.checked_mul(stride.unsigned_abs())?.checked_add(columns)?.checked_add(self.word.into())
+    }
 
     /// Whether the generic kernels have memory for the tiles.
     pub(super) fn fit_generic(&self) -> bool {
@@ -226,9 +238,26 @@ pub(super) fn serving<'a>(query: &Query<'a>) -> Option<(&'a Tiles, TilesKernel)>
     fitting(query).filter(|(tiles, _)| enough(tiles))
 }
 
+/// Whether the planes of a layout span so little memory that the words of a block find each sector of them in the first-level cache.
+pub(super) fn has_small_planes(query: &Query<'_>) -> bool {
+    let tuning = &query.tuning().tiles;
+    let is_small = |tiles: &Tiles| {
+        let wide = tiles.word > BANK;
+        let most = if !query.unpacks() {
+            tuning.small_pack
+        } else if wide {
+            tuning.small_wide_unpack
+        } else {
+            tuning.small_unpack
+        };
+        tiles.span(&query.analysis.layout).is_some_and(|span| span <= most)
+    };
+    query.found::<Tiles>().is_some_and(is_small)
+}
+
 /// Serves calls of many columns.
 pub(super) fn admits(query: &Query<'_>) -> Option<TilesKernel> {
-    serving(query).map(|(_, kernel)| kernel)
+    serving(query).filter(|_| !has_small_planes(query)).map(|(_, kernel)| kernel)
 }
 
 impl KernelFamily for TilesKernel {

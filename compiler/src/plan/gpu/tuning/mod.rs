@@ -160,6 +160,12 @@ pub(crate) struct TilesTuning {
     pub(crate) many: u64,
     /// Loads that a thread has under way of words that are unaligned among the packed bytes: more of them cost registers, and so threads.
     pub(crate) shifted_loads: u32,
+    /// Bytes of memory that a plane spans, at most, of planes that are packed word by word.
+    pub(crate) small_pack: u64,
+    /// The same of unpacks.
+    pub(crate) small_unpack: u64,
+    /// The same of unpacks of words that are wider than a bank of shared memory.
+    pub(crate) small_wide_unpack: u64,
 }
 
 /// The numbers of `families/boxes.rs`.
@@ -183,6 +189,8 @@ pub(crate) struct BoxesTuning {
     pub(crate) min_pack_run: u64,
     /// Bytes of the nearest axis of memory from which on packs of narrow words that move one at a time in memory are left to tiles.
     pub(crate) long_single: u64,
+    /// Packed bytes of a run up to which boxes of three axes and more move in aligned words wherever their runs begin.
+    pub(crate) most_unaligned_run: u64,
     /// Bytes of the nearest axis of memory up to which unpacks of two axes are faster in boxes, unless rows are whole lines.
     pub(crate) short_near: u64,
     /// Bytes that a thread loads before it stores them.

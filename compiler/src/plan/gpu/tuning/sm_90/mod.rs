@@ -86,6 +86,10 @@ pub(crate) static SM_90: Tuning = Tuning {
         wide_side: 32,
         many: 4,
         shifted_loads: 9,
+        // Measured in `bench/results/2026-11-28-gpu-small-planes.md`: planes of 14 shapes.
+        small_pack: 3584,
+        small_unpack: 1536,
+        small_wide_unpack: 2304,
     },
     boxes: BoxesTuning {
         // Measured in `bench/results/2026-11-27-gpu-boxes.md`. 34 KiB are 16 x 22 x 24 floats; six blocks of a multiprocessor have them.
@@ -100,6 +104,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         // Measured in `bench/results/2026-11-28-gpu-peers.md`.
         long_single: 64,
         short_near: 256,
+        // Measured in `bench/results/2026-11-28-gpu-small-planes.md`.
+        most_unaligned_run: 8 << 10,
         thread_bytes: 64,
         most_loads: 16,
     },
