@@ -136,7 +136,7 @@ fn the_picture_of_the_guide_is_what_the_command_draws() {
     let folder = tempdir().expect("a folder");
     dtc(folder.path(), &["view", "subarray c [4@1 of 6, 5@2 of 8] double", "--svg", "-o", "found.svg"]).fine();
     let found = fs::read_to_string(folder.path().join("found.svg")).expect("a picture");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").join("docs/view.svg");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").join("docs/pictures/view.svg");
     if std::env::var_os("DTC_BLESS").is_some() {
         fs::write(&path, &found).expect("a file");
     }

@@ -73,7 +73,7 @@ fn fenced<'a>(document: &'a str, mark: &str) -> Vec<&'a str> {
 
 #[test]
 fn the_guide_shows_what_is_read() {
-    let guide = include_str!("../../docs/type-descriptions.md");
+    let guide = include_str!("../../docs/reference/type-descriptions.md");
     let (notations, documents) = (fenced(guide, "dtc"), fenced(guide, "json"));
     assert!(notations.len() >= 4 && documents.len() >= 2);
     for notation in notations {

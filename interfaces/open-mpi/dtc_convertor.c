@@ -1,6 +1,6 @@
 /*
  * Open MPI's convertor on dtc: datatypes with gaps are packed and unpacked by libdtc. This file is compiled into Open MPI's
- * datatype library (opal/datatype), and `patch` puts the calls of dtc_convertor.h into its sources. docs/open-mpi.md is the guide.
+ * datatype library (opal/datatype), and `patch` puts the calls of dtc_convertor.h into its sources. docs/integrate/open-mpi.md is the guide.
  *
  * A dtc_type is made of the description that Open MPI has of a committed datatype, its elements and loops, when a convertor with it
  * is prepared and Open MPI has moved some of its bytes. The number of converted bytes (bConverted) is the whole state of a

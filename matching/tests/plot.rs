@@ -1,9 +1,9 @@
-//! The picture of matching rates in docs/matching.md is what the recorded results draw.
+//! The picture of matching rates in docs/reference/matching.md is what the recorded results draw.
 
 use dtc_tests::plot::{self, Panel, Stroke};
 
 const RESULTS: &str = "bench/results/2026-11-23-gpu-matching.md";
-const PICTURE: &str = "docs/matching.svg";
+const PICTURE: &str = "docs/pictures/matching.svg";
 
 /// Size of the picture, and of what is around the curves.
 const WIDTH: f64 = 860.0;
@@ -58,8 +58,8 @@ const CURVES: [Curve; 11] = [
         "#ea580c",
         false,
     ),
-    curve("Sequential, on the host", "1", "random", "one after the other, on the host", "#111827", false),
-    curve("Sequential, on the host", "1", "wildcards", "a quarter with wildcards", "#111827", true),
+    curve("Sequential, on the host", "1", "random", "one after the other, on the host", "#8b949e", false),
+    curve("Sequential, on the host", "1", "wildcards", "a quarter with wildcards", "#8b949e", true),
 ];
 
 /// Where the curves are.

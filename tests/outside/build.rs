@@ -1,4 +1,4 @@
-//! Takes the examples out of the documentation of dtc-runtime, so that they are compiled as those of this crate.
+//! Takes the examples out of the documentation of dtc-runtime and out of the book, so that they are compiled as those of this crate.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,23 @@ use std::{env, fs, io};
 
 const SOURCES: &str = "../../runtime/engine/src";
 
+/// The book. What is marked as shown is no whole example.
+const BOOK: &str = "../../docs";
+
 fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-changed={SOURCES}");
-    let mut files = Vec::new();
-    collect(Path::new(SOURCES), &mut files)?;
-    files.sort();
     let mut text = String::new();
-    for file in &files {
-        let examples = examples(&fs::read_to_string(file)?);
-        if !examples.trim().is_empty() {
-            let name = name(file);
-            writeln!(text, "#[doc = r####\"{examples}\"####]\npub mod {name} {{}}").expect("a string takes every text");
+    for (folder, examples) in [(SOURCES, examples as fn(&str) -> String), (BOOK, blocks)] {
+        println!("cargo::rerun-if-changed={folder}");
+        let mut files = Vec::new();
+        collect(Path::new(folder), &mut files)?;
+        files.sort();
+        for file in files.iter().filter(|file| file.extension().is_some_and(|found| found == "rs" || found == "md")) {
+            let examples = examples(&fs::read_to_string(file)?);
+            if !examples.trim().is_empty() {
+                let name = name(folder, file);
+                writeln!(text, "#[doc = r####\"{examples}\"####]\npub mod {name} {{}}")
+                    .expect("a string takes every text");
+            }
         }
     }
     fs::write(Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("examples.rs"), text)
@@ -35,10 +41,25 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// The module for a file: `committed/pack.rs` becomes `committed_pack`.
-fn name(file: &Path) -> String {
-    let inside = file.strip_prefix(SOURCES).expect("a file below the sources").with_extension("");
-    inside.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("_")
+/// The module for a file: `committed/pack.rs` becomes `committed_pack`, `how-to/blocks.md` `how_to_blocks`.
+fn name(folder: &str, file: &Path) -> String {
+    let inside = file.strip_prefix(folder).expect("a file below the folder").with_extension("");
+    inside.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("_").replace('-', "_")
+}
+
+/// The blocks of Rust in a page that have no mark before them. Every other line is empty.
+fn blocks(page: &str) -> String {
+    let (mut text, mut inside, mut before) = (String::new(), false, "");
+    for line in page.lines() {
+        let begins = line == "```rust" && !before.starts_with("<!--");
+        if begins || inside {
+            text.push_str(line);
+        }
+        inside = begins || (inside && line != "```");
+        text.push('\n');
+        before = line;
+    }
+    text
 }
 
 /// The code blocks in the documentation of a file. Every other line is empty, so that an example keeps its distance from the first.

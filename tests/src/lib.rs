@@ -5,6 +5,7 @@
 //! types of every constructor and edge case, and [`conformance`] runs a type on an engine.
 #![deny(unsafe_code)]
 
+pub mod book;
 pub mod conformance;
 pub mod corpus;
 pub mod external32;

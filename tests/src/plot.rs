@@ -1,8 +1,18 @@
-//! Curves on two logarithmic axes, as SVG: for the pictures that tests draw from recorded results.
+//! Curves and bars on logarithmic axes, as SVG: for the pictures that tests draw from recorded results.
+//!
+//! Pictures have no background, and their colours are legible on white and on black: pages are read in light and in dark.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The colour of text, with a contrast of 4.5 to white and to black.
+pub const TEXT: &str = "#767676";
+
+/// Colours of dtc and of its peers, each legible on white and on black.
+pub const DTC: &str = "#16a34a";
+/// See [`DTC`].
+pub const PEERS: [&str; 5] = ["#3b82f6", "#a855f7", "#ea580c", "#ef4444", "#8b949e"];
 
 /// A part of a picture: where it is, and the numbers at its borders.
 ///
@@ -60,16 +70,19 @@ impl Panel {
     /// Draws the lines of a grid, with their numbers at the left and below.
     pub fn grid(&self, picture: &mut String, across: &[f64], up: &[f64]) {
         let mut line = |[x, y]: [f64; 2], [u, v]: [f64; 2]| {
-            let _ = writeln!(picture, r##"  <path d="M{x:.1} {y:.1} L{u:.1} {v:.1}" stroke="#e5e7eb"/>"##);
+            let _ = writeln!(
+                picture,
+                r##"  <path d="M{x:.1} {y:.1} L{u:.1} {v:.1}" stroke="{TEXT}" stroke-opacity="0.25"/>"##
+            );
         };
         let (right, bottom) = (self.left + self.width, self.top + self.height);
         up.iter().for_each(|number| line([self.left, self.y(*number)], [right, self.y(*number)]));
         across.iter().for_each(|number| line([self.x(*number), bottom], [self.x(*number), self.top]));
         for number in up {
-            label(picture, [self.left - 6.0, self.y(*number) + 4.0], "end", &format!("{number}"));
+            label(picture, [self.left - 6.0, self.y(*number) + 4.0], "end", &written(*number));
         }
         for number in across {
-            label(picture, [self.x(*number), bottom + 18.0], "middle", &format!("{number}"));
+            label(picture, [self.x(*number), bottom + 18.0], "middle", &written(*number));
         }
     }
 
@@ -83,8 +96,8 @@ impl Panel {
 /// Begins a picture.
 pub fn begin(width: f64, height: f64) -> String {
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\">\n  \
-         <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         font-family=\"sans-serif\" role=\"img\">\n"
     )
 }
 
@@ -104,7 +117,7 @@ fn path(picture: &mut String, places: &[[f64; 2]], Stroke { colour, dashed }: St
 pub fn label(picture: &mut String, [x, y]: [f64; 2], anchor: &str, text: &str) {
     let _ = writeln!(
         picture,
-        r##"  <text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" font-size="12" fill="#111827">{text}</text>"##
+        r##"  <text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" font-size="13" fill="{TEXT}">{text}</text>"##
     );
 }
 
@@ -112,6 +125,71 @@ pub fn label(picture: &mut String, [x, y]: [f64; 2], anchor: &str, text: &str) {
 pub fn legend(picture: &mut String, [x, y]: [f64; 2], name: &str, stroke: Stroke) {
     path(picture, &[[x, y], [x + 30.0, y]], stroke);
     label(picture, [x + 38.0, y + 4.0], "start", name);
+}
+
+/// A group of bars that begin at the left border of a panel: what it is of, and a length and a colour for each bar.
+pub struct Group {
+    /// Stands left of the bars.
+    pub name: String,
+    /// The number, the colour, and what stands behind the bar.
+    pub bars: Vec<(f64, &'static str, String)>,
+}
+
+impl Panel {
+    /// Draws bars on the axis across, and its grid. Groups are one below the other; the panel's height is divided between them.
+    pub fn bars(&self, picture: &mut String, groups: &[Group], across: &[f64]) {
+        self.grid(picture, across, &[]);
+        let height = self.height / groups.len() as f64;
+        for (place, group) in groups.iter().enumerate() {
+            let top = self.top + height * place as f64;
+            let thick = (height * 0.76 / group.bars.len() as f64).min(16.0);
+            let above = (height - thick * group.bars.len() as f64) / 2.0;
+            label(picture, [self.left - 8.0, top + height / 2.0 + 4.0], "end", &group.name);
+            for (at, (number, colour, text)) in group.bars.iter().enumerate() {
+                let (y, end) = (top + above + thick * at as f64, self.x(*number));
+                let _ = writeln!(
+                    picture,
+                    r#"  <rect x="{:.1}" y="{y:.1}" width="{:.1}" height="{:.1}" fill="{colour}"/>"#,
+                    self.left,
+                    end - self.left,
+                    thick - 1.0
+                );
+                label(picture, [end + 6.0, y + thick / 2.0 + 4.0], "start", text);
+            }
+        }
+    }
+}
+
+/// A number as the results write it, with commas.
+fn written(number: f64) -> String {
+    let plain = format!("{number}");
+    if number < 1e4 || plain.contains('.') {
+        return plain;
+    }
+    let (mut text, length) = (String::new(), plain.len());
+    for (at, digit) in plain.chars().enumerate() {
+        if at > 0 && (length - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Names the colour of bars.
+pub fn key(picture: &mut String, [x, y]: [f64; 2], name: &str, colour: &str) {
+    let _ = writeln!(picture, r#"  <rect x="{x:.1}" y="{:.1}" width="14" height="12" fill="{colour}"/>"#, y - 8.0);
+    label(picture, [x + 20.0, y + 2.0], "start", name);
+}
+
+/// A number as the results write it: with commas, in quotation marks of bold text.
+///
+/// # Panics
+///
+/// If it is none.
+pub fn number(text: &str) -> f64 {
+    let plain = text.trim().trim_matches('*').replace(',', "");
+    plain.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 /// A file of the repository.

@@ -266,11 +266,11 @@ fn every_file_says_what_happens() {
     assert!(faults.is_empty(), "- expected, + found\n\n{}\n{} faults", faults.join("\n\n"), faults.len());
 }
 
-/// The examples of passes in `docs/ir.md` hold. They are code blocks named like the pass: a layout, a line `=>`, and
+/// The examples of passes in `docs/reference/ir.md` hold. They are code blocks named like the pass: a layout, a line `=>`, and
 /// the result.
 #[test]
 fn the_examples_of_the_documentation_hold() {
-    let text = fs::read_to_string(texts::workspace("docs/ir.md")).unwrap();
+    let text = fs::read_to_string(texts::workspace("docs/reference/ir.md")).unwrap();
     let mut passes: Vec<&str> = passes::all().map(|pass| pass.name()).collect();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {

@@ -134,7 +134,7 @@ fn parts_end_where_their_padding_ends() {
 }
 
 /// Where both MPIs agree on a type and its parts, dtc agrees too. Elsewhere the reason is one of the differences in
-/// `docs/bounds.md`. `./test mpi` compares the models with the libraries.
+/// `docs/reference/bounds.md`. `./test mpi` compares the models with the libraries.
 #[test]
 fn bounds_are_those_of_both_mpis_where_they_agree() {
     let mut differences = BTreeMap::new();

@@ -54,7 +54,7 @@ pub fn install(places: &Places, archive: Option<PathBuf>) -> Outcome {
     println!("    cc program.c $(pkg-config --cflags --libs dtc) -Wl,-rpath,{used}");
     println!("    cc -static program.c $(pkg-config --static --cflags --libs dtc)");
     println!("To run an MPI program with it: LD_PRELOAD={used}/libdtc_mpi.so");
-    println!("The guides are in {prefix}/share/doc/dtc, the examples in {prefix}/share/dtc.");
+    println!("The book is in {prefix}/share/doc/dtc, the examples in {prefix}/share/dtc.");
     Ok(())
 }
 

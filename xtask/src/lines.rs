@@ -184,7 +184,7 @@ mod tests {
         let not = [
             "compiler/tests/text.rs",
             "interfaces/mpi/src/lib.rs",
-            "docs/ir.md",
+            "docs/reference/ir.md",
             "tests/src/lib.rs",
             "templates/generic.ptx",
         ];

@@ -5,14 +5,19 @@
 //! cargo xtask install-yaksa --prefix DIR [--library FILE]
 //! cargo xtask notices [--check]
 //! cargo xtask lines [--since COMMIT]
+//! cargo xtask book [--output DIR]
+//! cargo xtask plots
 //! ```
 //!
-//! - `install` installs libdtc (shared and static library, header, pkg-config file, CMake package: `docs/c-abi.md`), the
-//!   interposer libdtc_mpi (`docs/mpi.md`), and the command dtc with its man pages and completions, with guides and examples.
-//! - `install-yaksa` installs libyaksa for an MPICH, and prints the folder to configure MPICH with (`docs/mpich.md`).
+//! - `install` installs libdtc (shared and static library, header, pkg-config file, CMake package: `docs/reference/c.md`), the
+//!   interposer libdtc_mpi (`docs/reference/preload.md`), and the command dtc with its man pages and completions, with the book and examples.
+//! - `install-yaksa` installs libyaksa for an MPICH, and prints the folder to configure MPICH with (`docs/integrate/mpich.md`).
 //! - `notices` writes `THIRD-PARTY-NOTICES`, the licences of what both libraries contain, and those of the wheel of Python.
 //! - `lines` counts the lines of the product's code, and how many they were at a commit.
+//! - `book` builds the book of `docs/` by mdBook.
+//! - `plots` draws the pictures of the book from `bench/results`.
 
+mod book;
 mod command;
 mod documents;
 mod install;
@@ -32,6 +37,8 @@ const USAGE: &str = "usage: cargo xtask install --prefix DIR [--libdir DIR] [--p
        cargo xtask install-yaksa --prefix DIR [--library FILE]
        cargo xtask notices [--check]
        cargo xtask lines [--since COMMIT]
+       cargo xtask book [--output DIR]
+       cargo xtask plots
     --prefix DIR      where to install; DESTDIR in the environment goes before it
     --libdir DIR      where the libraries go, below the prefix: lib (as without it), lib64, lib/x86_64-linux-gnu
     --program-name NAME
@@ -41,14 +48,15 @@ const USAGE: &str = "usage: cargo xtask install --prefix DIR [--libdir DIR] [--p
                       the release profile and installed
     --library FILE    the shared library that cargo built; built in the release profile unless said otherwise
     --check           write nothing; fail if THIRD-PARTY-NOTICES is not what would be written
-    --since COMMIT    the lines at this commit too, and by how many there are more or less";
+    --since COMMIT    the lines at this commit too, and by how many there are more or less
+    --output DIR      where the book is built: target/book unless given";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let command = arguments.next();
     let command = command.as_ref().and_then(|command| command.to_str());
     let (mut prefix, mut libraries, mut name) = (None, None, None);
-    let (mut built, mut program, mut since, mut check) = (None, None, None, false);
+    let (mut built, mut program, mut since, mut output, mut check) = (None, None, None, None, false);
     while let Some(flag) = arguments.next() {
         let place = match (command, flag.to_str()) {
             (Some("notices"), Some("--check")) => {
@@ -61,12 +69,15 @@ fn main() -> ExitCode {
             (Some("install"), Some("--archive")) | (Some("install-yaksa"), Some("--library")) => &mut built,
             (Some("install"), Some("--command")) => &mut program,
             (Some("lines"), Some("--since")) => &mut since,
+            (Some("book"), Some("--output")) => &mut output,
             _ => return usage(),
         };
         *place = arguments.next().map(PathBuf::from);
     }
     let installed = match (command, prefix) {
         (Some("notices"), None) => notices::notices(check),
+        (Some("book"), None) => book::build(output.as_deref()),
+        (Some("plots"), None) => book::plots(),
         (Some("lines"), None) => lines::lines(since.as_deref().and_then(Path::to_str)),
         (Some("install"), Some(prefix)) => {
             Places::new(&prefix, libraries.as_deref(), name.as_deref()).and_then(|places| all(&places, built, program))

@@ -50,7 +50,7 @@ pub fn rows(datatype: &Datatype) -> Vec<(String, String)> {
         };
         (format!("in {mpi}"), bounds + &more)
     };
-    let last = ("followed".to_owned(), format!("{}: see docs/bounds.md", followed(&found)));
+    let last = ("followed".to_owned(), format!("{}: see docs/reference/bounds.md", followed(&found)));
     found.iter().map(row).chain([last]).collect()
 }
 
@@ -83,14 +83,14 @@ mod tests {
         let expected = [
             row("in MPICH 4.0", "0, 9, 9; 1 of 2 nodes differ"),
             row("in Open MPI 4.1", "0, 12, 12"),
-            row("followed", "Open MPI 4.1: see docs/bounds.md"),
+            row("followed", "Open MPI 4.1: see docs/reference/bounds.md"),
         ];
         assert_eq!(rows_of("hvector 2 1 5 int"), expected);
         // The whole is marked; its copies are elsewhere all the same.
         let inside = rows_of("resized 0 64 (contiguous 3 (hvector 2 1 5 int))");
         assert_eq!(inside[0].1, "0, 64, 64; 2 of 4 nodes differ");
         let both = rows_of("struct [1@0 int, 1@5 (struct [1@0 int, 1@4 char, 1@-1 char])]");
-        assert_eq!(both.last(), Some(&row("followed", "MPICH 4.0: see docs/bounds.md")));
+        assert_eq!(both.last(), Some(&row("followed", "MPICH 4.0: see docs/reference/bounds.md")));
         let huge = "hindexed [4611686018427387904@0] byte";
         assert!(rows_of(huge).is_empty());
     }

@@ -25,7 +25,7 @@ pub struct GivenBounds {
 /// - A type without bytes has the bounds 0 and 0, unless it is itself resized, a subarray, a darray or a duplicate of one.
 /// - A part without bytes takes part in the bounds of a struct that has some.
 ///
-/// `docs/bounds.md` lists the types on which MPICH or Open MPI differs, and [`super::Mpi::bounds`] computes theirs. A caller that follows such an MPI supplies its bounds
+/// `docs/reference/bounds.md` lists the types on which MPICH or Open MPI differs, and [`super::Mpi::bounds`] computes theirs. A caller that follows such an MPI supplies its bounds
 /// ([`super::TypeBuilder::give_bounds`]).
 ///
 /// # Example

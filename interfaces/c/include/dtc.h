@@ -2,7 +2,7 @@
  * libdtc, the datatype compiler for MPI: the C interface.
  *
  * An engine makes types; a committed type packs and unpacks any range of its packed bytes, at any time, in any order, by
- * any thread, in the memory of the host or of a GPU. docs/c-abi.md is the guide.
+ * any thread, in the memory of the host or of a GPU. docs/reference/c.md is the guide.
  *
  * Every call that can fail returns a status: DTC_OK, or one of DTC_ERROR_..., whose message dtc_message() tells. A call that
  * failed has given nothing back, and moved no byte unless it says so. Any thread may call anything at any time; a request

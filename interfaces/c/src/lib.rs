@@ -1,6 +1,6 @@
 //! libdtc: the C interface of dtc, for MPI implementations and other libraries that pack datatypes.
 //!
-//! The interface is `include/dtc.h`, which is generated from this crate; `docs/c-abi.md` is its guide. Every call returns a
+//! The interface is `include/dtc.h`, which is generated from this crate; `docs/reference/c.md` is its guide. Every call returns a
 //! status, sizes have 64 bits, handles are opaque and counted, and structs begin with their size, so that they can grow.
 //! Calls are stateless: any range of packed bytes, by any thread, in any order.
 //!

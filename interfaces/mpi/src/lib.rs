@@ -1,6 +1,6 @@
 //! libdtc_mpi: has unmodified MPI programs pack, send and receive derived datatypes with dtc.
 //!
-//! The library is preloaded and exports functions of MPI. `docs/mpi.md` is its guide. A call goes through it from top to bottom:
+//! The library is preloaded and exports functions of MPI. `docs/reference/preload.md` is its guide. A call goes through it from top to bottom:
 //!
 //! - [`exports`], from the table of [`calls`]: the function that the program finds. It goes on to a wrapper for the ABI of the MPI ([`abi`],
 //!   [`wrappers`]), which reads and replaces its arguments as [`words`], or to the MPI;

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 /// A reference to a committed type.
 pub struct Type(NonNull<dtc_type>);
 
-// SAFETY: types of libdtc may be used, counted and released by any thread (docs/c-abi.md).
+// SAFETY: types of libdtc may be used, counted and released by any thread (docs/reference/c.md).
 unsafe impl Send for Type {}
 // SAFETY: as above.
 unsafe impl Sync for Type {}

@@ -1,6 +1,6 @@
 //! The package `libdtc` of Python: layouts of arrays, packed and unpacked by dtc.
 //!
-//! `python/libdtc` re-exports what is defined here and has its types in a stub; `docs/python.md` is the guide.
+//! `python/libdtc` re-exports what is defined here and has its types in a stub; `docs/reference/python.md` is the guide.
 
 mod acquire;
 mod array;

@@ -1,7 +1,7 @@
 //! `libyaksa.so.0`: the interface of Yaksa, the datatype engine of MPICH, on the engine of dtc.
 //!
 //! An MPICH that was configured with `--with-yaksa=PREFIX` packs and unpacks every datatype with dtc, unmodified.
-//! `include/yaksa.h` is the interface; `docs/mpich.md` says how to build and test an MPICH on it. This is an independent
+//! `include/yaksa.h` is the interface; `docs/integrate/mpich.md` says how to build and test an MPICH on it. This is an independent
 //! implementation of that interface, and not affiliated with the Yaksa project.
 //!
 //! Types are cheap to create: a node of the tree, with its size, bounds and number of segments, and no more. MPICH creates

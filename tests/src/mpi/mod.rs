@@ -1,6 +1,6 @@
 //! MPICH 4.0 and Open MPI 4.1: the libraries themselves, and the compiler's models of their bounds.
 //!
-//! [`bounds`] asks the models, [`program`] the libraries. `docs/bounds.md` describes where the two differ from each
+//! [`bounds`] asks the models, [`program`] the libraries. `docs/reference/bounds.md` describes where the two differ from each
 //! other and from dtc.
 
 pub mod bounds;

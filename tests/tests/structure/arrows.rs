@@ -1,4 +1,4 @@
-//! The arrows between the crates, as the manifests have them: they are those that ARCHITECTURE.md lists, and `docs/rooms.svg` draws.
+//! The arrows between the crates, as the manifests have them: they are those that ARCHITECTURE.md lists, and `docs/pictures/rooms.svg` draws.
 //!
 //! `DTC_BLESS=1 cargo test -p dtc-tests --test structure` draws the picture anew.
 
@@ -29,14 +29,14 @@ fn arrows_between_crates_are_those_of_the_architecture() {
 #[test]
 fn the_picture_shows_every_crate_and_its_arrows() {
     let drawn = draw(&arrows());
-    let path = root().join("docs/rooms.svg");
+    let path = root().join("docs/pictures/rooms.svg");
     if std::env::var_os("DTC_BLESS").is_some() {
         std::fs::write(&path, &drawn).expect("the picture to be written");
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         drawn == found,
-        "docs/rooms.svg: expected a picture of the manifests' dependencies, found another; run DTC_BLESS=1 cargo test -p dtc-tests \
+        "docs/pictures/rooms.svg: expected a picture of the manifests' dependencies, found another; run DTC_BLESS=1 cargo test -p dtc-tests \
          --test structure"
     );
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The document with the words.
-const GLOSSARY: &str = "docs/glossary.md";
+const GLOSSARY: &str = "docs/reference/glossary.md";
 
 /// Files and folders that are not read, each with its reason.
 const EXCEPTIONS: [(&str, &str); 6] = [
@@ -106,7 +106,7 @@ fn words_that_the_glossary_rules_out_stand_nowhere() {
     texts(root(), &mut files);
     assert!(files.len() > 1000, "expected the texts of the project, found {} files", files.len());
     let complaints = complaints(&files, &ruled(&glossary));
-    assert!(complaints.is_empty(), "words that docs/glossary.md rules out:\n{complaints}");
+    assert!(complaints.is_empty(), "words that docs/reference/glossary.md rules out:\n{complaints}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub const COMMANDS: [Sections; 19] = [
     Sections {
         command: "",
         variables: &[&ENGINE, &GPU, &["CC", "PATH", "TMPDIR"]],
-        files: &[TYPES, EXAMPLES, CACHE, ("share/doc/dtc", "The guides, below the prefix of the installation.")],
+        files: &[TYPES, EXAMPLES, CACHE, ("share/doc/dtc", "The book, below the prefix of the installation.")],
         examples: &[
             ("dtc demo", "Shows what dtc does on this machine."),
             ("dtc explain 'vector 12 1 14 double'", "Says what a type is, and how it is moved."),

@@ -1,4 +1,4 @@
-//! Bounds of types as MPICH 4.0 and Open MPI 4.1 compute them. The two differ from each other, and from the standard: `docs/bounds.md` lists
+//! Bounds of types as MPICH 4.0 and Open MPI 4.1 compute them. The two differ from each other, and from the standard: `docs/reference/bounds.md` lists
 //! where. [`Facts`](super::Facts) are dtc's own.
 //!
 //! The tests hold these models against the libraries.

@@ -1,4 +1,4 @@
-//! `docs/mpi-tables.md` has the pages of the tables. `DTC_BLESS=1 cargo test -p dtc-mpi-table` writes it anew.
+//! `docs/reference/mpi-tables.md` has the pages of the tables. `DTC_BLESS=1 cargo test -p dtc-mpi-table` writes it anew.
 
 use dtc_mpi_table::{Table, page};
 use std::path::Path;
@@ -20,10 +20,13 @@ to the MPI, and so are pieces above 2,048 bytes.
 On another machine the figures differ. `dtc calibrate --mpi` measures an MPI, and `DTC_MPI_TABLE` has libdtc_mpi read the table that it
 writes:
 
-    dtc calibrate -o table.txt --mpi mpirun -n 2
-    mpirun -n 4 env DTC_MPI_TABLE=$PWD/table.txt LD_PRELOAD=/opt/dtc/lib/libdtc_mpi.so ./program
+<!-- shown: usage -->
+```sh
+dtc calibrate -o table.txt --mpi mpirun -n 2
+mpirun -n 4 env DTC_MPI_TABLE=$PWD/table.txt LD_PRELOAD=/opt/dtc/lib/libdtc_mpi.so ./program
+```
 
-Elements in memory of a GPU are always done by dtc, whatever these tables say: [mpi.md](mpi.md#memory-of-a-gpu).
+Elements in memory of a GPU are always done by dtc, whatever these tables say: [the preload](preload.md#memory-of-a-gpu).
 ";
 
 #[test]
@@ -32,10 +35,13 @@ fn the_page_is_that_of_the_tables() {
     for table in Table::all_shipped() {
         text.push_str(&format!("\n## {}\n\nMeasured on {}.\n\n{}", table.mpi, table.machine, page(&table)));
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/mpi-tables.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/reference/mpi-tables.md");
     if std::env::var_os("DTC_BLESS").is_some() {
         std::fs::write(&path, &text).unwrap();
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(text == found, "docs/mpi-tables.md: expected the pages of the tables, found others; run with DTC_BLESS=1");
+    assert!(
+        text == found,
+        "docs/reference/mpi-tables.md: expected the pages of the tables, found others; run with DTC_BLESS=1"
+    );
 }

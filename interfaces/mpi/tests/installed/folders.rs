@@ -69,24 +69,21 @@ fn the_libraries_have_no_symbols_of_debuggers() {
 }
 
 #[test]
-fn links_of_installed_guides_lead_to_files() {
-    let folder = INSTALLED.prefix.join("share/doc/dtc");
-    let mut guides = 0;
-    for entry in std::fs::read_dir(&folder).expect("the guides") {
-        let path = entry.expect("a file").path();
-        if path.extension().is_none_or(|extension| extension != "md") {
-            continue;
-        }
-        guides += 1;
-        let guide = std::fs::read_to_string(&path).expect("a text");
-        for link in guide.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+fn links_of_installed_pages_lead_to_files() {
+    let documents = INSTALLED.prefix.join("share/doc/dtc");
+    let pages = dtc_tests::book::pages(&documents, "");
+    for page in &pages {
+        let text = std::fs::read_to_string(documents.join(page)).expect("a text");
+        let folder = documents.join(page);
+        let folder = folder.parent().expect("a folder");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let file = link.split('#').next().unwrap_or(link);
             let leads = link.contains([':', ' ']) || file.is_empty() || folder.join(file).is_file();
-            assert!(leads, "{link} in {}", path.display());
+            assert!(leads, "{link} in {page}");
         }
     }
-    assert!(guides >= 15, "{guides}");
-    assert!(folder.join("LICENSE-MIT").is_file() && folder.join("THIRD-PARTY-NOTICES").is_file());
+    assert!(pages.len() >= 20, "{pages:?}");
+    assert!(documents.join("LICENSE-MIT").is_file() && documents.join("THIRD-PARTY-NOTICES").is_file());
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub(super) struct Launcher {
     /// The model that tells which types it packs as the standard says.
     pub(super) model: Mpi,
     pub(super) compiler: PathBuf,
-    run: PathBuf,
+    pub(super) run: PathBuf,
     options: &'static [&'static str],
 }
 

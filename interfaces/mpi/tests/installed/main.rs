@@ -1,6 +1,7 @@
 //! The libraries as they are installed: what they export, and C and C++ programs that are built against it with the system's tools.
 #![expect(clippy::disallowed_types, reason = "tests that lock fork no child")]
 
+mod book;
 mod convertor;
 mod device;
 mod folders;

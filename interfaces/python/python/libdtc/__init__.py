@@ -7,7 +7,7 @@
 array([[ 0.,  4.,  8.],
        [12., 16., 20.]])
 
-The guide is docs/python.md of the sources.
+The guide is docs/reference/python.md of the sources.
 """
 
 from . import _nvrtc as _nvrtc
