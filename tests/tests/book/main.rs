@@ -2,6 +2,7 @@
 
 mod blocks;
 mod links;
+mod lists;
 mod words;
 
 use std::path::Path;
