@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 const STAGES: [&str; 4] = ["command", "installed", "mpi", "python"];
 
 /// Languages of texts that are no code.
-const TEXTS: [&str; 3] = ["text", "mermaid", "layout"];
+const TEXTS: [&str; 2] = ["text", "layout"];
 
 /// The page whose blocks are named after passes: `tests/tests/filetests.rs` runs them.
 const PASSES: &str = "docs/reference/ir.md";
