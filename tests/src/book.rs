@@ -6,7 +6,7 @@
 //! <!-- run: STAGE -->       the block is run, after the blocks of its page before it, by the test of that stage
 //! <!-- file: NAME -->       the block is written to this file in the folder where the blocks of the page run
 //! <!-- prints -->           each line of the block is in what the block before it printed; `...` in a line stands for any text
-//! <!-- shown: REASON -->    nobody runs the block; a script of the shell is parsed
+//! <!-- shown: REASON -->    no test runs the block; a script of the shell is parsed
 //! ```
 
 use std::fs;
