@@ -2,7 +2,7 @@
 //! time, as mpi4py does, find them. A large-count form takes counts that an `int` holds, and refuses others.
 
 use crate::abi::{Abi, Handle, MPI_SUCCESS, MPI_UNDEFINED};
-use crate::calls::{CALLS, Call, Function, Table, for_each_call, next};
+use crate::calls::{Arguments, CALLS, Call, Function, Table, for_each_call, next};
 use crate::collectives::arguments::{degrees, is_inter};
 use crate::find;
 use crate::memory::fail;
@@ -13,157 +13,109 @@ use crate::words::{Words, enter, pass, taken, with_words};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The large-count forms. Each goes on to the call in front of it, with the same words: a word is passed as an `int` by its lower half.
-mod large {
-    use super::{Abi, Handle, MPI_SUCCESS, Words, c_int, c_void, degrees, fail, is_inter, next, pass, pmpi};
+/// Has the MPI do the small form of a call, which stands in front of it, with the same words: a word is passed as an `int` by its lower half.
+///
+/// # Safety
+///
+/// The arguments are those of the small form.
+unsafe fn go_on(call: Call, words: &[usize]) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { pass(next(call as usize - 1), words) }
+}
 
-    /// Has the MPI do the small form.
-    ///
-    /// # Safety
-    ///
-    /// The arguments are those of the small form.
-    unsafe fn go_on(call: usize, words: &[usize]) -> c_int {
-        // SAFETY: as the caller says.
-        unsafe { pass(next(call - 1), words) }
+fn is_small(number: i64) -> bool {
+    i32::try_from(number).is_ok()
+}
+
+/// `MPI_Pack_c` or `MPI_Unpack_c`, whose position is an argument that an `int` holds too, as it does those of their counts.
+unsafe fn with_position<A: Abi>(words: &Words<'_>, position: usize) -> c_int {
+    let place: *mut i64 = words.address(position);
+    // SAFETY: the program's position.
+    let at = unsafe { *place };
+    if !is_small(at) || ![1, 4].iter().all(|at| is_small(words.count(*at))) {
+        return fail::<A>(A::CONSTANTS.err_count);
     }
-
-    fn is_small(number: i64) -> bool {
-        i32::try_from(number).is_ok()
+    let (mut small, mut given) = (at as c_int, words.all().to_vec());
+    given[position] = (&raw mut small) as usize;
+    // SAFETY: the program's arguments, whose counts an `int` holds.
+    unsafe {
+        let result = go_on(words.call(), &given);
+        *place = small.into();
+        result
     }
+}
 
-    /// A call whose counts are the arguments at `counts`.
-    unsafe fn numbers<A: Abi>(words: &Words<'_>, counts: &[usize]) -> c_int {
-        if !counts.iter().all(|at| is_small(words.count(*at))) {
-            return fail::<A>(A::CONSTANTS.err_count);
+/// The numbers of processes that a call sends to and receives from.
+fn degrees_of<A: Abi>(communicator: A::Handle, neighbors: bool) -> Option<(usize, usize)> {
+    if let Some(degrees) = degrees::<A>(communicator, neighbors) {
+        return Some(degrees);
+    }
+    if neighbors || is_inter::<A>(communicator) != Some(true) {
+        return None;
+    }
+    let mut remote = 0;
+    // SAFETY: a communicator of the program, and `remote` is writable.
+    let told = unsafe { (pmpi::<A>().comm_remote_size)(communicator, &mut remote) } == MPI_SUCCESS;
+    let remote = usize::try_from(remote).ok().filter(|_| told)?;
+    Some((remote, remote))
+}
+
+/// Numbers as `int`; none if one does not fit.
+///
+/// # Safety
+///
+/// The array has as many.
+unsafe fn small(numbers: *const i64, length: usize) -> Option<Vec<c_int>> {
+    if numbers.is_null() {
+        return Some(Vec::new());
+    }
+    // SAFETY: as the caller says.
+    let numbers = unsafe { std::slice::from_raw_parts(numbers, length) };
+    numbers.iter().map(|number| c_int::try_from(*number).ok()).collect()
+}
+
+/// A call for all to all. The MPIs that lack the large forms have read counts and displacements when a nonblocking call returns, or one that
+/// makes a persistent request. Displacements of neighbors are as large in either form.
+unsafe fn arrays<A: Abi>(words: &Words<'_>) -> c_int {
+    const OF_NEIGHBORS: [Call; 3] =
+        [Call::MPI_Neighbor_alltoallw_c, Call::MPI_Ineighbor_alltoallw_c, Call::MPI_Neighbor_alltoallw_init_c];
+    let (constants, neighbors) = (A::CONSTANTS, OF_NEIGHBORS.contains(&words.call()));
+    let Some((sent, received)) = degrees_of::<A>(words.handle::<A>(8), neighbors) else {
+        return fail::<A>(constants.err_comm);
+    };
+    let sent = if words.word(0) == A::IN_PLACE as usize { 0 } else { sent };
+    let mut given = words.all().to_vec();
+    let mut kept: Vec<Vec<c_int>> = Vec::new();
+    for (at, length, is_wide) in
+        [(1, sent, false), (2, sent, neighbors), (5, received, false), (6, received, neighbors)]
+    {
+        if is_wide {
+            continue;
         }
-        // SAFETY: the program's arguments, whose counts an `int` holds.
-        unsafe { go_on(words.call() as usize, words.all()) }
-    }
-
-    macro_rules! numbers {
-        ($($name:ident $counts:expr;)*) => {$(
-            pub(super) unsafe fn $name<A: Abi>(words: &mut Words<'_>) -> c_int {
-                // SAFETY: the program's arguments.
-                unsafe { numbers::<A>(words, &$counts) }
-            }
-        )*};
-    }
-
-    numbers! {
-        send [1];
-        recv [1];
-        mrecv [1];
-        imrecv [1];
-        isend [1];
-        irecv [1];
-        send_init [1];
-        recv_init [1];
-        sendrecv [1, 6];
-        isendrecv [1, 6];
-        sendrecv_replace [1];
-        isendrecv_replace [1];
-    }
-
-    /// A call with a position, which an `int` holds too.
-    unsafe fn with_position<A: Abi>(words: &Words<'_>, counts: [usize; 2], position: usize) -> c_int {
-        let place: *mut i64 = words.address(position);
-        // SAFETY: the program's position.
-        let at = unsafe { *place };
-        if !is_small(at) || !counts.iter().all(|at| is_small(words.count(*at))) {
-            return fail::<A>(A::CONSTANTS.err_count);
-        }
-        let (mut small, mut given) = (at as c_int, words.all().to_vec());
-        given[position] = (&raw mut small) as usize;
-        // SAFETY: the program's arguments, whose counts an `int` holds.
-        unsafe {
-            let result = go_on(words.call() as usize, &given);
-            *place = small.into();
-            result
-        }
-    }
-
-    pub(super) unsafe fn pack<A: Abi>(words: &mut Words<'_>) -> c_int {
-        // SAFETY: the program's arguments.
-        unsafe { with_position::<A>(words, [1, 4], 5) }
-    }
-
-    pub(super) unsafe fn unpack<A: Abi>(words: &mut Words<'_>) -> c_int {
-        // SAFETY: the program's arguments.
-        unsafe { with_position::<A>(words, [1, 4], 2) }
-    }
-
-    /// The numbers of processes that a call sends to and receives from.
-    fn degrees_of<A: Abi>(communicator: A::Handle, neighbors: bool) -> Option<(usize, usize)> {
-        if let Some(degrees) = degrees::<A>(communicator, neighbors) {
-            return Some(degrees);
-        }
-        if neighbors || is_inter::<A>(communicator) != Some(true) {
-            return None;
-        }
-        let mut remote = 0;
-        // SAFETY: a communicator of the program, and `remote` is writable.
-        let told = unsafe { (pmpi::<A>().comm_remote_size)(communicator, &mut remote) } == MPI_SUCCESS;
-        let remote = usize::try_from(remote).ok().filter(|_| told)?;
-        Some((remote, remote))
-    }
-
-    /// Numbers as `int`; none if one does not fit.
-    ///
-    /// # Safety
-    ///
-    /// The array has as many.
-    unsafe fn small(numbers: *const i64, length: usize) -> Option<Vec<c_int>> {
-        if numbers.is_null() {
-            return Some(Vec::new());
-        }
-        // SAFETY: as the caller says.
-        let numbers = unsafe { std::slice::from_raw_parts(numbers, length) };
-        numbers.iter().map(|number| c_int::try_from(*number).ok()).collect()
-    }
-
-    /// A call for all to all. The MPIs that lack the large forms have read counts and displacements when a nonblocking call returns, or one that
-    /// makes a persistent request. Displacements of neighbors are as large in either form.
-    unsafe fn arrays<A: Abi>(words: &Words<'_>, neighbors: bool) -> c_int {
-        let constants = A::CONSTANTS;
-        let Some((sent, received)) = degrees_of::<A>(A::Handle::of(words.word(8)), neighbors) else {
-            return fail::<A>(constants.err_comm);
+        // SAFETY: the program's arrays.
+        let Some(numbers) = (unsafe { small(words.address(at), length) }) else {
+            return fail::<A>(constants.err_count);
         };
-        let sent = if words.word(0) == A::IN_PLACE as usize { 0 } else { sent };
-        let mut given = words.all().to_vec();
-        let mut kept: Vec<Vec<c_int>> = Vec::new();
-        for (at, length, is_wide) in
-            [(1, sent, false), (2, sent, neighbors), (5, received, false), (6, received, neighbors)]
-        {
-            if is_wide {
-                continue;
-            }
-            // SAFETY: the program's arrays.
-            let Some(numbers) = (unsafe { small(words.address(at), length) }) else {
-                return fail::<A>(constants.err_count);
-            };
-            given[at] = numbers.as_ptr().cast::<c_void>() as usize;
-            kept.push(numbers);
+        given[at] = numbers.as_ptr().cast::<c_void>() as usize;
+        kept.push(numbers);
+    }
+    // SAFETY: the program's arguments, whose counts an `int` holds.
+    unsafe { go_on(words.call(), &given) }
+}
+
+/// The large-count form of any call, by what stands in its arguments.
+unsafe fn large<A: Abi>(words: &mut Words<'_>) -> c_int {
+    let arguments = words.arguments();
+    let mut counts = arguments.elements().into_iter().flatten().map(|elements| words.count(elements.first + 1));
+    // SAFETY: the program's arguments, whose counts an `int` holds.
+    unsafe {
+        match arguments {
+            Arguments::Pack => with_position::<A>(words, 5),
+            Arguments::Unpack => with_position::<A>(words, 2),
+            Arguments::Other => arrays::<A>(words),
+            _ if counts.all(is_small) => go_on(words.call(), words.all()),
+            _ => fail::<A>(A::CONSTANTS.err_count),
         }
-        // SAFETY: the program's arguments, whose counts an `int` holds.
-        unsafe { go_on(words.call() as usize, &given) }
-    }
-
-    macro_rules! arrays {
-        ($($name:ident $neighbors:literal;)*) => {$(
-            pub(super) unsafe fn $name<A: Abi>(words: &mut Words<'_>) -> c_int {
-                // SAFETY: the program's arguments.
-                unsafe { arrays::<A>(words, $neighbors) }
-            }
-        )*};
-    }
-
-    arrays! {
-        alltoallw false;
-        ialltoallw false;
-        neighbor_alltoallw true;
-        ineighbor_alltoallw true;
-        alltoallw_init false;
-        neighbor_alltoallw_init true;
     }
 }
 
@@ -329,13 +281,13 @@ macro_rules! put {
     ($($name:ident $arity:tt $wrapper:ident $count:tt, $arguments:ident;)*) => {
         /// The large-count forms stand behind the small ones.
         fn put_all_large<A: Abi>(table: &mut Table) {
-            $(put!(@one table $name $arity $wrapper $count);)*
+            $(put!(@one table $name $arity $count);)*
         }
     };
-    (@one $table:ident $name:ident $arity:tt $wrapper:ident i64) => {
-        put_large($table, Call::$name, enter!($name $arity, large::$wrapper::<A>));
+    (@one $table:ident $name:ident $arity:tt i64) => {
+        put_large($table, Call::$name, enter!($name $arity, large::<A>));
     };
-    (@one $table:ident $name:ident $arity:tt $wrapper:ident c_int) => {};
+    (@one $table:ident $name:ident $arity:tt c_int) => {};
 }
 
 for_each_call!(put);
