@@ -76,9 +76,10 @@ fn first_index() -> c_int {
     index
 }
 
-/// Turns indices of C into those of Fortran.
-unsafe fn give_indices(indices: *mut c_int, length: c_int, result: c_int) {
-    let count = if result == MPI_SUCCESS { length.max(0) as usize } else { 0 };
+/// Turns the indices that a call has given, by the numbering of C, into those of Fortran; the result of the call. `length` is read after the call.
+unsafe fn with_indices(indices: *mut c_int, length: *const c_int, result: c_int) -> c_int {
+    // SAFETY: the program's number of indices.
+    let count = if result == MPI_SUCCESS { unsafe { *length }.max(0) as usize } else { 0 };
     for at in 0..count {
         // SAFETY: the program's indices.
         let index = unsafe { &mut *indices.add(at) };
@@ -86,6 +87,7 @@ unsafe fn give_indices(indices: *mut c_int, length: c_int, result: c_int) {
             *index += first_index();
         }
     }
+    result
 }
 
 /// Calls a wrapper.
@@ -113,26 +115,14 @@ subroutines! {
         wrapped!(waitall, MPI_Waitall, *length, requests, all(statuses));
     f_testall(length: *const c_int, requests: *mut Handle, flag: *mut c_int, statuses: *mut Status)
         wrapped!(testall, MPI_Testall, *length, requests, flag, all(statuses));
-    f_waitany(length: *const c_int, requests: *mut Handle, index: *mut c_int, status: *mut Status) {
-        let result = wrapped!(waitany, MPI_Waitany, *length, requests, index, one(status));
-        give_indices(index, 1, result);
-        result
-    };
-    f_testany(length: *const c_int, requests: *mut Handle, index: *mut c_int, flag: *mut c_int, status: *mut Status) {
-        let result = wrapped!(testany, MPI_Testany, *length, requests, index, flag, one(status));
-        give_indices(index, 1, result);
-        result
-    };
-    f_waitsome(length: *const c_int, requests: *mut Handle, ended: *mut c_int, indices: *mut c_int, statuses: *mut Status) {
-        let result = wrapped!(some, MPI_Waitsome, *length, requests, ended, indices, all(statuses));
-        give_indices(indices, *ended, result);
-        result
-    };
-    f_testsome(length: *const c_int, requests: *mut Handle, ended: *mut c_int, indices: *mut c_int, statuses: *mut Status) {
-        let result = wrapped!(some, MPI_Testsome, *length, requests, ended, indices, all(statuses));
-        give_indices(indices, *ended, result);
-        result
-    };
+    f_waitany(length: *const c_int, requests: *mut Handle, index: *mut c_int, status: *mut Status)
+        with_indices(index, &1, wrapped!(waitany, MPI_Waitany, *length, requests, index, one(status)));
+    f_testany(length: *const c_int, requests: *mut Handle, index: *mut c_int, flag: *mut c_int, status: *mut Status)
+        with_indices(index, &1, wrapped!(testany, MPI_Testany, *length, requests, index, flag, one(status)));
+    f_waitsome(length: *const c_int, requests: *mut Handle, ended: *mut c_int, indices: *mut c_int, statuses: *mut Status)
+        with_indices(indices, ended, wrapped!(some, MPI_Waitsome, *length, requests, ended, indices, all(statuses)));
+    f_testsome(length: *const c_int, requests: *mut Handle, ended: *mut c_int, indices: *mut c_int, statuses: *mut Status)
+        with_indices(indices, ended, wrapped!(some, MPI_Testsome, *length, requests, ended, indices, all(statuses)));
     f_request_get_status(request: *const Handle, flag: *mut c_int, status: *mut Status)
         wrapped!(request_get_status, MPI_Request_get_status, *request, flag, one(status));
     f_request_free(request: *mut Handle) wrapped!(request_free, MPI_Request_free, request);

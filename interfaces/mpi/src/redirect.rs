@@ -17,7 +17,7 @@ const CALLS_BY: Option<[u32; 2]> = Some([1026, 1025]);
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const CALLS_BY: Option<[u32; 2]> = None;
 
-/// Tags of the dynamic section, and types of segments (ELF).
+/// Tags of the dynamic section (ELF).
 const DT_NULL: i64 = 0;
 const DT_PLTRELSZ: i64 = 2;
 const DT_STRTAB: i64 = 5;
@@ -25,8 +25,6 @@ const DT_SYMTAB: i64 = 6;
 const DT_RELA: i64 = 7;
 const DT_RELASZ: i64 = 8;
 const DT_JMPREL: i64 = 23;
-const PT_DYNAMIC: u32 = 2;
-const PT_GNU_RELRO: u32 = 0x6474_e552;
 
 /// `Elf64_Dyn`.
 #[repr(C)]
@@ -41,17 +39,6 @@ struct Relocation {
     offset: u64,
     info: u64,
     addend: i64,
-}
-
-/// `Elf64_Sym`.
-#[repr(C)]
-struct Symbol {
-    name: u32,
-    info: u8,
-    other: u8,
-    section: u16,
-    value: u64,
-    size: u64,
 }
 
 /// The tables of a library that is loaded.
@@ -117,8 +104,8 @@ impl Library {
             let count = bytes as usize / size_of::<Relocation>();
             let relocations = std::slice::from_raw_parts(table as *const Relocation, count);
             for relocation in relocations.iter().filter(|relocation| kinds.contains(&(relocation.info as u32))) {
-                let symbol = &*(symbols as *const Symbol).add((relocation.info >> 32) as usize);
-                let name = CStr::from_ptr((names as *const c_char).add(symbol.name as usize)).to_bytes();
+                let symbol = &*(symbols as *const libc::Elf64_Sym).add((relocation.info >> 32) as usize);
+                let name = CStr::from_ptr((names as *const c_char).add(symbol.st_name as usize)).to_bytes();
                 let Some(name) = name.strip_prefix(b"P") else { continue };
                 let Some(call) = NAMES.iter().position(|known| known.to_bytes() == name) else { continue };
                 let entry = (self.base + relocation.offset as usize) as *const AtomicUsize;
@@ -153,8 +140,8 @@ unsafe extern "C" fn redirect_library(info: *mut libc::dl_phdr_info, _size: usiz
         for segment in std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) {
             let place = library.base + segment.p_vaddr as usize;
             match segment.p_type {
-                PT_DYNAMIC => library.dynamic = place,
-                PT_GNU_RELRO => library.read_only = place..place + segment.p_memsz as usize,
+                libc::PT_DYNAMIC => library.dynamic = place,
+                libc::PT_GNU_RELRO => library.read_only = place..place + segment.p_memsz as usize,
                 _ => (),
             }
         }
