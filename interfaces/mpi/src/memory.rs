@@ -11,11 +11,9 @@ use crate::staging::{self, BlockRef};
 use crate::{find, settings};
 use dtc::{DTC_MEMORY_DEVICE, DTC_MEMORY_HOST, DTC_MEMORY_UNKNOWN, DTC_OK, dtc_transfer};
 use dtc_mpi_table::major_version;
-#[cfg(target_arch = "x86_64")]
-use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr::null;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
 /// Whether the MPI takes memory of GPUs.
 static TAKES_DEVICES: AtomicBool = AtomicBool::new(false);
@@ -112,20 +110,24 @@ impl Place {
 /// Whether the process may come to have memory of a GPU, by [`find_gpu`]; 2 before that is known.
 static HAS_GPU: AtomicU8 = AtomicU8::new(2);
 
-/// Whether the process may come to have memory of a GPU, if that is known.
+/// Whether the process does not use CUDA for certain, without a question to the loader.
 #[inline(always)]
-pub fn has_gpu_now() -> Option<bool> {
+pub fn is_without_cuda_at_once() -> bool {
     match HAS_GPU.load(Ordering::Relaxed) {
-        0 => Some(false),
-        1 => Some(true),
-        _ => None,
+        0 => true,
+        1 => was_without_cuda(cycles()),
+        _ => false,
     }
 }
 
 /// Whether the process may come to have memory of a GPU, as found at the first question.
 #[inline]
 pub fn has_gpu() -> bool {
-    has_gpu_now().unwrap_or_else(find_gpu)
+    match HAS_GPU.load(Ordering::Relaxed) {
+        0 => false,
+        1 => true,
+        _ => find_gpu(),
+    }
 }
 
 /// Whether `DTC_CUDA_DRIVER` names a driver, a driver is loaded or has its device here, or some device of the machine is NVIDIA's. The driver may make
@@ -154,13 +156,27 @@ fn has_device_of_nvidia() -> bool {
 
 /// Cycles of the time stamp counter for which the answer holds that the process does not use CUDA: 7 to 20 us. From there to the first memory of a
 /// GPU, the driver has to be loaded and to begin, which takes it milliseconds. The loader, who is asked otherwise, takes 20 ns.
-#[cfg(target_arch = "x86_64")]
 const ANSWER_HOLDS: u64 = 1 << 15;
 
-#[cfg(target_arch = "x86_64")]
-thread_local! {
-    /// When this thread was told so.
-    static WITHOUT_CUDA_AT: Cell<u64> = const { Cell::new(0) };
+/// When a thread last began to ask, and was told so. The counters of all processors are one clock.
+static WITHOUT_CUDA_AT: AtomicU64 = AtomicU64::new(0);
+
+/// The time stamp counter; 0 on processors without one.
+#[inline(always)]
+fn cycles() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: every processor has it.
+        unsafe { std::arch::x86_64::_rdtsc() }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    0
+}
+
+/// Whether the answer holds still.
+#[inline(always)]
+fn was_without_cuda(now: u64) -> bool {
+    cfg!(target_arch = "x86_64") && now.wrapping_sub(WITHOUT_CUDA_AT.load(Ordering::Relaxed)) < ANSWER_HOLDS
 }
 
 /// Where an address lies. On a machine without a GPU, nothing is asked.
@@ -171,21 +187,15 @@ pub fn place_of(address: *const c_void) -> Place {
 
 #[inline(never)]
 fn place_beside_gpu(address: *const c_void) -> Place {
-    #[cfg(target_arch = "x86_64")]
-    {
-        // SAFETY: every processor has it.
-        let now = unsafe { std::arch::x86_64::_rdtsc() };
-        if now.wrapping_sub(WITHOUT_CUDA_AT.get()) >= ANSWER_HOLDS {
-            let place = ask_place(address);
-            if place.uses_cuda() {
-                return place;
-            }
-            WITHOUT_CUDA_AT.set(now);
-        }
-        Place::WITHOUT_CUDA
+    let now = cycles();
+    if was_without_cuda(now) {
+        return Place::WITHOUT_CUDA;
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    ask_place(address)
+    let place = ask_place(address);
+    if !place.uses_cuda() {
+        WITHOUT_CUDA_AT.store(now, Ordering::Relaxed);
+    }
+    place
 }
 
 #[cold]

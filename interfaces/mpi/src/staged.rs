@@ -14,7 +14,7 @@ use crate::abi::{Abi, Handle, MPI_SUCCESS};
 use crate::kept;
 use crate::limits::LARGEST_MESSAGE;
 use crate::memory::{
-    Direction, Form, Moved, Place, fail, form_of, has_gpu_now, offset, place_of, sends_packed, span_of,
+    Direction, Form, Moved, Place, fail, form_of, is_without_cuda_at_once, offset, place_of, sends_packed, span_of,
     take_for_message, takes_devices, transfer_of, true_lb_of,
 };
 use crate::moves::{Move, Packing};
@@ -196,7 +196,7 @@ pub fn is_left_at_once<A: Abi>(message: &Message<A>) -> bool {
     let (buffer, of) = (message.buffer, message.of);
     is_nothing(message)
         || passes_through()
-        || (has_gpu_now() == Some(false) && kept::is_left(buffer.datatype.word(), buffer.elements, of))
+        || (is_without_cuda_at_once() && kept::is_left(buffer.datatype.word(), buffer.elements, of))
 }
 
 /// Takes staging memory for a message; none if the MPI shall move it.
