@@ -5,7 +5,7 @@ use crate::batched_launch;
 use crate::memory::fail;
 use crate::nonblocking::begin;
 use crate::operations::{Operation, OperationRef, RequestLookup};
-use crate::rent::decode_first;
+use crate::rent::USES_OF_PERSISTENT;
 use crate::seen::sees_completions;
 use crate::staged::{Message, MessageKind, Staging, stage_received, stage_sent};
 use crate::start::passes_through;
@@ -13,28 +13,24 @@ use crate::words::Words;
 use dtc_mpi_table::Use;
 use std::ffi::c_int;
 
-/// What is staged of a persistent message, whose datatype is decoded first.
-fn staged<A: Abi>(message: &Message<A>, stage: impl FnOnce() -> Staging<A>) -> Staging<A> {
-    let Message { buffer, peer, communicator, .. } = *message;
-    if passes_through() {
+/// What is staged of the message of a persistent request.
+fn staged<A: Abi>(words: &Words<'_>, stage: impl FnOnce(&Message<A>) -> Staging<A>) -> Staging<A> {
+    if passes_through() || !sees_completions::<A>() {
         return Ok(None);
     }
-    decode_first::<A>(buffer.elements, buffer.datatype, peer, communicator)?;
-    if sees_completions::<A>() { stage() } else { Ok(None) }
+    stage(&Message { uses: USES_OF_PERSISTENT, ..words.message::<A>(0, 5, Use::Exchange) })
 }
 
 /// `MPI_Send_init` and its modes: memory, elements, datatype, rank, tag, communicator, request.
 pub unsafe fn send_init<A: Abi>(words: &mut Words<'_>) -> c_int {
-    let message = words.message::<A>(0, 5, Use::Exchange);
-    let out = staged(&message, || stage_sent(&message));
+    let out = staged(words, stage_sent::<A>);
     // SAFETY: the program's arguments.
     unsafe { begin(words, out, |out| Operation::new(Some(out), None, true), 6) }
 }
 
 /// `MPI_Recv_init`: memory, elements, datatype, rank, tag, communicator, request.
 pub unsafe fn recv_init<A: Abi>(words: &mut Words<'_>) -> c_int {
-    let message = words.message::<A>(0, 5, Use::Exchange);
-    let input = staged(&message, || stage_received(&message, MessageKind::Received));
+    let input = staged(words, |message| stage_received::<A>(message, MessageKind::Received));
     // SAFETY: the program's arguments.
     unsafe { begin(words, input, |input| Operation::new(None, Some(input), true), 6) }
 }

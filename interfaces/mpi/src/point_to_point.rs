@@ -43,7 +43,7 @@ pub unsafe fn matched<A: Abi>(words: &Words<'_>, of: Use) -> Message<A> {
         }
         _ => constants.proc_null,
     };
-    Message { buffer: words.buffer::<A>(0), peer, communicator: handles.comm_self, of }
+    Message { buffer: words.buffer::<A>(0), peer, communicator: handles.comm_self, of, uses: 1 }
 }
 
 /// `MPI_Mrecv`: memory, elements, datatype, message, status.

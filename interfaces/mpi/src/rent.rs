@@ -9,7 +9,7 @@ use crate::abi::{Abi, Handle, MPI_SUCCESS};
 use crate::envelope::{Envelope, envelope_of, is_named};
 use crate::kept;
 use crate::limits::{LARGEST_MESSAGE, limits};
-use crate::memory::{extent_of, place_of, size_of, true_extent_of};
+use crate::memory::{extent_of, size_of, true_extent_of};
 use crate::plan::{self, PlanRef};
 use crate::pmpi::pmpi;
 use crate::recall::{Knowledge, Remembered, Rent, if_known, is_hardly_used, recall, recall_anew};
@@ -31,6 +31,9 @@ const PRICE_OF_DENSE: i64 = 8;
 /// Packed bytes of the uses of a datatype from which on its description is looked at. Fewer cost no MPI as much as decoding does, but of
 /// pieces of 4 and 8 bytes; a look costs as much as 1,000 of them.
 const LOOKED_AT: i64 = 4096;
+
+/// Uses that a persistent request counts as, which decides for all of them when it is made. Programs make one to start it in each iteration. An estimate.
+pub const USES_OF_PERSISTENT: i64 = 100;
 
 /// Of a datatype that is never decoded.
 pub const PRICELESS: i64 = i64::MAX;
@@ -130,10 +133,10 @@ fn estimate<A: Abi>(datatype: A::Handle, rent: &mut Rent) {
     rent.price = if may_be_contiguous::<A>(datatype, rent.size) { PRICE_OF_DENSE * price } else { price };
 }
 
-/// Counts a use of a datatype that is not decoded; whether its uses have cost what decoding costs, as far as that is estimated. `whole` is what the
-/// call has of bytes altogether.
-fn has_paid(rent: &mut Rent, of: Use, bytes: i64, whole: i64) -> bool {
-    rent.bytes = rent.bytes.saturating_add(bytes.min(LARGEST_MESSAGE));
+/// Counts a use of a datatype that is not decoded; whether its uses have cost what decoding costs, as far as that is estimated.
+fn has_paid(rent: &mut Rent, bytes: i64, purpose: Purpose) -> bool {
+    let Purpose { of, whole, uses, .. } = purpose;
+    rent.bytes = rent.bytes.saturating_add(bytes.min(LARGEST_MESSAGE) * uses);
     if rent.price == 0 || rent.price == PRICELESS {
         return false;
     }
@@ -147,7 +150,8 @@ fn has_paid(rent: &mut Rent, of: Use, bytes: i64, whole: i64) -> bool {
 /// Whether the MPI does one more call with a datatype that is not decoded, whose use is counted then.
 fn is_use_left(rent: &mut Rent, of: Use, bytes: i64) -> bool {
     let before = rent.bytes;
-    let due = has_paid(rent, of, bytes, 0) || (rent.price == 0 && rent.bytes >= LOOKED_AT);
+    let due = has_paid(rent, bytes, Purpose { of, least: 0, whole: 0, uses: 1 })
+        || (rent.price == 0 && rent.bytes >= LOOKED_AT);
     if due || !limits().leaves_whole {
         rent.bytes = before;
         return false;
@@ -206,7 +210,7 @@ fn buy<A: Abi>(datatype: A::Handle, communicator: A::Handle) -> Result<Option<Pl
     Ok(recall_anew::<A, _>(datatype, |known| known.plan.clone()).flatten())
 }
 
-/// The plan of a datatype of elements that the MPI cannot be given, or that has many uses to come: decoded now if it is not. None if it is
+/// The plan of a datatype of elements that the MPI cannot be given: decoded now if it is not. None if it is
 /// predefined, or cannot be decoded.
 ///
 /// # Errors
@@ -232,12 +236,14 @@ pub struct Purpose {
     pub least: i64,
     /// Packed bytes of the call, if it has more elements than these.
     pub whole: i64,
+    /// How many uses it counts as.
+    pub uses: i64,
 }
 
 impl Purpose {
     /// A call with no other elements, which is counted if it is as large as one that dtc does.
     pub fn alone(of: Use) -> Purpose {
-        Purpose { of, least: limits().smallest(of), whole: 0 }
+        Purpose { of, least: limits().smallest(of), whole: 0, uses: 1 }
     }
 }
 
@@ -271,7 +277,7 @@ fn plan_for_rent<A: Abi>(
     if datatype == A::handles().datatype_null {
         return Ok(None);
     }
-    let (limits, Purpose { of, least, whole }) = (limits(), purpose);
+    let limits = limits();
     // What there is already, or whether to decode.
     let looked = recall::<A, _>(datatype, |known| {
         if known.is != Knowledge::NotDecoded {
@@ -281,41 +287,19 @@ fn plan_for_rent<A: Abi>(
         if rent.is_stale() {
             rent.renew(size_of::<A>(datatype).unwrap_or(0), *limits.any());
         }
-        let Some(bytes) = elements.checked_mul(rent.size).filter(|bytes| *bytes >= least) else { return Ok(false) };
-        if rent.price == 0 && rent.bytes.saturating_add(bytes) >= LOOKED_AT {
+        let Some(bytes) = elements.checked_mul(rent.size).filter(|bytes| *bytes >= purpose.least) else {
+            return Ok(false);
+        };
+        if rent.price == 0 && rent.bytes.saturating_add(bytes.saturating_mul(purpose.uses)) >= LOOKED_AT {
             estimate::<A>(datatype, rent);
         }
-        Ok(has_paid(rent, of, bytes, whole) || !limits.leaves_whole)
+        Ok(has_paid(rent, bytes, purpose) || !limits.leaves_whole)
     });
     match looked {
         Some(Err(plan)) => Ok(plan),
         Some(Ok(true)) => buy::<A>(datatype, communicator),
         _ => Ok(None),
     }
-}
-
-/// Decodes the datatype of a persistent request, whose first use decides how all of its messages go.
-///
-/// # Errors
-///
-/// The MPI does not accept the datatype.
-pub fn decode_first<A: Abi>(
-    elements: i64,
-    datatype: A::Handle,
-    peer: c_int,
-    communicator: A::Handle,
-) -> Result<(), Refused> {
-    let handles = A::handles();
-    let none = communicator == handles.comm_null || datatype == handles.datatype_null;
-    if elements <= 0 || peer == A::CONSTANTS.proc_null || none {
-        return Ok(());
-    }
-    let small =
-        || size_of::<A>(datatype).is_none_or(|size| size.saturating_mul(elements) < limits().smallest(Use::Exchange));
-    if !place_of(null()).uses_cuda() && small() {
-        return Ok(());
-    }
-    plan_now::<A>(datatype, communicator).map(|_| ())
 }
 
 #[cfg(test)]

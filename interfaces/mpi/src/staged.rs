@@ -52,6 +52,8 @@ pub struct Message<A: Abi> {
     pub communicator: A::Handle,
     /// [`Use::Message`] if it is the only one under way, as far as the call tells, else [`Use::Exchange`].
     pub of: Use,
+    /// How many uses of the datatype it counts as: [`USES_OF_PERSISTENT`](crate::rent::USES_OF_PERSISTENT) where a request is persistent, else 1.
+    pub uses: i64,
 }
 
 /// What is done with elements of a message.
@@ -183,7 +185,7 @@ pub fn is_left<A: Abi>(message: &Message<A>) -> bool {
     if is_nothing(message) || passes_through() {
         return true;
     }
-    if place_of(buffer.memory).uses_cuda() {
+    if message.uses > 1 || place_of(buffer.memory).uses_cuda() {
         return false;
     }
     if_known::<A, _>(buffer.datatype, |known| rent::is_left(known, buffer.elements, of))
@@ -201,7 +203,7 @@ pub fn is_left_at_once<A: Abi>(message: &Message<A>) -> bool {
 
 /// Takes staging memory for a message; none if the MPI shall move it.
 fn stage<A: Abi>(message: &Message<A>, kind: MessageKind) -> Staging<A> {
-    let Message { buffer, communicator, of, .. } = *message;
+    let Message { buffer, communicator, of, uses, .. } = *message;
     if is_nothing(message) || passes_through() {
         return Ok(None);
     }
@@ -214,7 +216,8 @@ fn stage<A: Abi>(message: &Message<A>, kind: MessageKind) -> Staging<A> {
     if kind == MessageKind::ReceivedUncounted {
         return Ok(None);
     }
-    let plan = plan_of_use::<A>(buffer.elements, buffer.datatype, Purpose::alone(of), communicator)?;
+    let purpose = Purpose { uses, ..Purpose::alone(of) };
+    let plan = plan_of_use::<A>(buffer.elements, buffer.datatype, purpose, communicator)?;
     let Some(plan) = plan.filter(|plan| plan.derived().is_some() && plan.is_at(buffer.memory)) else { return Ok(None) };
     if kind == MessageKind::Sent && !sends_packed(&plan) {
         return Ok(None);

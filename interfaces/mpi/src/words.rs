@@ -93,7 +93,7 @@ impl<'a> Words<'a> {
     #[inline(always)]
     pub fn message<A: Abi>(&self, first: usize, communicator: usize, of: Use) -> Message<A> {
         let (buffer, peer) = (self.buffer::<A>(first), self.int(first + 3));
-        Message { buffer, peer, communicator: self.handle::<A>(communicator), of }
+        Message { buffer, peer, communicator: self.handle::<A>(communicator), of, uses: 1 }
     }
 
     /// Puts staged elements in the place of those of the program, if there are some.

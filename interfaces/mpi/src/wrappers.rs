@@ -26,7 +26,7 @@ fn message_of<A: Abi>(words: &Words<'_>, elements: ElementArguments) -> Message<
         Some(at) => words.int(at),
         None => A::CONSTANTS.any_source,
     };
-    Message { buffer: words.buffer::<A>(first), peer, communicator: words.handle::<A>(communicator), of }
+    Message { buffer: words.buffer::<A>(first), peer, communicator: words.handle::<A>(communicator), of, uses: 1 }
 }
 
 /// Whether the MPI does a call, by what is asked of each of its elements.

@@ -6,7 +6,7 @@ use super::side::{self, Side, Wanted};
 use crate::abi::{Abi, MPI_SUCCESS};
 use crate::memory::{Direction, fail, offset, place_of, true_lb_of};
 use crate::operations::Collective;
-use crate::rent::{Refused, decode_first};
+use crate::rent::{Refused, USES_OF_PERSISTENT};
 use crate::start::is_ready;
 use std::ffi::c_int;
 use std::ptr::null;
@@ -67,22 +67,6 @@ fn checked<A: Abi>(side: Option<Side<A>>, step: impl FnOnce(&Side<A>) -> bool) -
     }
 }
 
-/// Decodes the datatypes of a persistent request.
-///
-/// # Errors
-///
-/// The MPI does not accept one.
-pub fn decode<A: Abi>(directions: &Directions<A>) -> Result<(), Refused> {
-    for given in [&directions.out, &directions.input] {
-        let blocks = if given.is_usable() { given.length } else { 0 };
-        for at in 0..blocks {
-            let any = A::CONSTANTS.any_source;
-            decode_first::<A>(given.elements(at), given.datatype(at), any, directions.communicator)?;
-        }
-    }
-    Ok(())
-}
-
 impl<A: Abi> Exchange<A> {
     /// Stages the directions of a call; none if the MPI shall do it all. A persistent request is packed when it is started.
     ///
@@ -92,10 +76,10 @@ impl<A: Abi> Exchange<A> {
     pub fn stage(directions: &Directions<A>, persistent: bool) -> Result<Option<Exchange<A>>, Refused> {
         let Directions { out, input, in_place, communicator } = directions;
         let (from, into) = (device_of(out), device_of(input));
-        let communicator = *communicator;
-        let sends = Wanted { direction: Direction::Send, device: from, other: into, communicator };
+        let (communicator, uses) = (*communicator, if persistent { USES_OF_PERSISTENT } else { 1 });
+        let sends = Wanted { direction: Direction::Send, device: from, other: into, communicator, uses };
         let both = if *in_place { Direction::Both } else { Direction::Receive };
-        let receives = Wanted { direction: both, device: into, other: from, communicator };
+        let receives = Wanted { direction: both, device: into, other: from, communicator, uses };
         let (mut out, mut input) = (side::stage(out, &sends)?, side::stage(input, &receives)?);
         if !persistent {
             out = checked(out, Side::pack)?;

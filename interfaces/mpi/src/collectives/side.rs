@@ -46,6 +46,8 @@ pub struct Wanted<A: Abi> {
     pub other: Option<i32>,
     /// Of the call.
     pub communicator: A::Handle,
+    /// How many uses of each datatype it counts as.
+    pub uses: i64,
 }
 
 /// A direction that goes through staging memory, none if the MPI moves it, or why it cannot.
@@ -72,7 +74,7 @@ fn elements_on_host<A: Abi>(
         return Ok(Some(Elements::Nothing));
     }
     let fits = |bytes: &i64| *bytes <= LARGEST_MESSAGE;
-    let purpose = Purpose { of: Use::Exchange, least: 0, whole };
+    let purpose = Purpose { of: Use::Exchange, least: 0, whole, uses: wanted.uses };
     let Some(plan) = plan_of_use::<A>(elements, datatype, purpose, wanted.communicator)? else {
         let predefined = recall::<A, _>(datatype, |known| known.is == Knowledge::Predefined) == Some(true);
         let size = if predefined { dense_size::<A>(datatype) } else { None };

@@ -3,7 +3,7 @@
 
 use super::arguments::{BlockArguments, absent_neighbors, degrees};
 use super::direct;
-use super::exchange::{Directions, Exchange, decode};
+use super::exchange::{Directions, Exchange};
 use crate::abi::{Abi, MPI_SUCCESS};
 use crate::memory::has_gpu;
 use crate::operations::{Collective as _, Operation};
@@ -104,8 +104,7 @@ unsafe fn begin<A: Abi>(words: &mut Words<'_>, neighbors: bool, persistent: bool
         let Some(directions) = directions_of::<A>(words, neighbors).filter(|_| sees_completions::<A>()) else {
             return words.mpi();
         };
-        let decoded = if persistent { decode(&directions) } else { Ok(()) };
-        match decoded.and_then(|()| Exchange::stage(&directions, persistent)) {
+        match Exchange::stage(&directions, persistent) {
             Err(Refused(code)) => code,
             Ok(None) => words.mpi(),
             Ok(Some(exchange)) => {

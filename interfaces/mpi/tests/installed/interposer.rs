@@ -166,6 +166,26 @@ fn datatypes_of_unknown_pieces_are_decoded_when_their_uses_pay() {
     }
 }
 
+/// Decoding such a vector is estimated to cost 3,110 ns. By this table, 100 uses of 512 bytes save 512 ns, and of 8 KiB 8 us.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn persistent_requests_count_as_many_uses() {
+    for launcher in Launcher::some("persistent_requests_count_as_many_uses") {
+        let folder = TempDir::new().expect("a folder");
+        let program = launcher.compile("persistent_uses.c", folder.path(), &[]);
+        let table = folder.path().join("table.txt");
+        std::fs::write(&table, "mpi: any\nexchange regular 1/2 8 1.1 1.1 1.1 1.1 - - - - -\n").expect("a file");
+        let path = table.display().to_string();
+        let output = launcher.pass(1, &program, &[("DTC_MPI_TABLE", &path), ("DTC_MPI_REPORT", "1")]);
+        assert!(text(&output).contains("persistent_uses: done"), "{}", text(&output));
+        // Two messages of the request for many bytes, and of those from the seventh for few on: three and a half pairs save 3,584 ns.
+        let messages = [": sent:", ": received:"].map(|direction| handled(&output, direction));
+        assert_eq!(messages, [2 + 2 * 7, 2 + 2 * 7], "{}", launcher.compiler.display());
+        let said = text(&output) + &String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(": 2 datatypes decoded"), "{}: {said}", launcher.compiler.display());
+    }
+}
+
 /// Once for a job, by the process of rank 0.
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
