@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
     switch (item.kind) {
 {%- for kind in kinds %}
     case {{ loop.index0 }}:
-        {{ kind }}::move_block(item.memory, item.packed, item.tables, item.first, item.bytes, item, block);
+        {{ kind.name }}::move_block(item.memory, item.packed, item.tables, item.first, item.bytes, {{ kind.call }}, block);
         break;
 {%- endfor %}
     }

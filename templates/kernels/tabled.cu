@@ -1,5 +1,9 @@
+{% if combined -%}
+// Elements at places that the tables of the call lead to, combined with packed ones. Those of entries that are none are skipped.
+{% else -%}
 // Words from place to place, aligned in both and in the packed bytes. Places that the tables of the call lead to are skipped where an
 // entry is none.
+{% endif -%}
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const Tabled &call, u32 block)
 {
@@ -29,7 +33,11 @@ static __device__ __forceinline__ void move_block(
     const index words = end - begin;
     const index base = (index)block * {{ threads * unroll }} + threadIdx.x;
     // All loads are under way before the first store.
+{%- if combined %}
+    Value mine[{{ unroll }}], value[{{ unroll }}];
+{%- else %}
     word value[{{ unroll }}];
+{%- endif %}
     u64 target_of[{{ unroll }}];
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
@@ -37,13 +45,22 @@ static __device__ __forceinline__ void move_block(
         u64 from, to;
         target_of[step] = 0;
         if (at < words && places(memory, packed, tables, first, call, begin + at{% if copy %}, ahead{% endif %}, from, to)) {
+{%- if combined %}
+            value[step] = load_value((const u8 *)from, {{ word }});
+            mine[step] = load_value((const u8 *)to, {{ word }});
+{%- else %}
             value[step] = __ldg((const word *)from);
+{%- endif %}
             target_of[step] = to;
         }
     }
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
         if (target_of[step] != 0)
+{%- if combined %}
+            store_value((u8 *)target_of[step], combine(Operation::{{ operation }}, Element::{{ element }}, {{ word }}, mine[step], value[step]), {{ word }});
+{%- else %}
             *(word *)target_of[step] = value[step];
+{%- endif %}
     }
 }

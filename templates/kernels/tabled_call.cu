@@ -5,13 +5,13 @@ struct Tabled {
 };
 
 // Divides by a number of the call, as a multiplication.
-static __device__ __forceinline__ u64 divided(u64 at, u64 magic, u64 shift)
+[[maybe_unused]] static __device__ __forceinline__ u64 divided(u64 at, u64 magic, u64 shift)
 {
     return shift == 64 ? at : __umul64hi(at, magic) >> shift;
 }
 
 // Entry `at` of a table of 64 or 32 bits.
-static __device__ __forceinline__ i64 entry_of(u64 table, u64 wide, u64 at)
+[[maybe_unused]] static __device__ __forceinline__ i64 entry_of(u64 table, u64 wide, u64 at)
 {
     return wide ? __ldg((const i64 *)table + at) : (i64)__ldg((const int *)table + at);
 }

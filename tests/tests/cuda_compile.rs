@@ -1,13 +1,17 @@
 //! NVRTC compiles the generated kernels for every GPU that dtc supports, without a warning: each for one of them in turn, and with
 //! `./test full` for all.
 
-use dtc_compiler::codegen::cuda;
-use dtc_compiler::operation::Reduction;
+use dtc_compiler::codegen::cuda::{self, BatchPart, TabledSides, tabled_in_batch};
+use dtc_compiler::operation::{Element, Operation, Reduction};
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant, Family, Variant, computes};
+use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant, Family, TabledVariant, Variant, computes};
+use dtc_compiler::tabled::TabledLayout;
+use dtc_tests::generate::tabled::tabled;
 use dtc_tests::kernels::{self, Subject};
 use dtc_tests::nvrtc::{ARCHITECTURES, compile_in_turn};
 use dtc_tests::skip::skip;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
 use std::collections::BTreeMap;
 
 /// Compiles named texts. Without NVRTC, the test is skipped.
@@ -141,6 +145,42 @@ fn batches_of_tiles() {
         texts.push((format!("tiles of {} kinds of words of {word}, packed at {packed}", asked.len()), source));
     }
     expect_accepted("batches_of_tiles", &texts);
+}
+
+/// Kernels of types with index tables alone, and in batches with packs and unpacks of others.
+#[test]
+fn index_tables() {
+    let layouts: Vec<TabledLayout> =
+        (0..8).map(|seed| TabledLayout::new(&tabled(&mut SmallRng::seed_from_u64(seed), true).datatype)).collect();
+    let subjects: Vec<Subject> =
+        kernels::families().into_iter().filter(|subject| subject.plan.allows_in_batch()).collect();
+    let mut texts = Vec::new();
+    for (number, (pair, others)) in layouts.windows(2).zip(subjects.chunks(4)).enumerate() {
+        let word = 1 << (number % 5);
+        let variant = |end: u64| TabledVariant::new(word.min(pair[0].granularity()), end, number % 2 == 0);
+        let narrow = variant(1 << 20);
+        let both = TabledVariant { word: narrow.word.min(pair[1].granularity()), ..variant(1 << 40) };
+        let sides = [
+            (TabledSides::Pack(&pair[0]), narrow),
+            (TabledSides::Unpack(&pair[0]), narrow),
+            (TabledSides::Copy { source: &pair[0], target: &pair[1] }, both),
+        ];
+        let sum = Reduction::new(Operation::Sum, Element::ALL[number]).ok();
+        let adding = sum.and_then(|sum| TabledVariant::accumulating(sum, pair[0].granularity(), 1 << 20, false));
+        let sides = sides.into_iter().chain(adding.map(|adding| (TabledSides::Unpack(&pair[0]), adding)));
+        let sides: Vec<_> = sides.collect();
+        let fixed = others.iter().enumerate().map(|(at, subject)| {
+            let direction = if at % 2 == 0 { Direction::Pack } else { Direction::Unpack };
+            BatchPart::Fixed(&subject.plan, subject.plan.usual(direction))
+        });
+        let parts = sides.iter().map(|&(sides, variant)| BatchPart::Tabled(sides, tabled_in_batch(variant)));
+        let batch = cuda::batch_of(&parts.chain(fixed).collect::<Vec<_>>()).unwrap();
+        texts.push((format!("batch {number}"), batch.program.source));
+        for (sides, variant) in sides.into_iter() {
+            texts.push((format!("{variant}, {number}"), cuda::tabled(sides, &variant).unwrap().source));
+        }
+    }
+    expect_accepted("index_tables", &texts);
 }
 
 #[test]

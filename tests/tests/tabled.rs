@@ -1,10 +1,12 @@
 //! Types with index tables on the host, compared with the reference walker.
 
 use dtc_compiler::tabled::{Entries, TabledLayout, TabledPiece};
-use dtc_runtime::{Engine, IndexTable, Memory, MemoryMut, TabledError};
+use dtc_runtime::operation::{Element, Operation, Reduction};
+use dtc_runtime::{Endpoint, Engine, IndexTable, Memory, MemoryMut, Range, TabledError};
 use dtc_tests::generate::tabled::{Tabled, tabled};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Types that are drawn.
 const TYPES: u64 = 600;
@@ -88,6 +90,163 @@ fn descriptions_round_trip() {
     }
 }
 
+/// Each granule, sector and whole sector once, by the bytes of the reference; pieces are what two lists of the same length would copy.
+#[test]
+fn rooflines_are_those_of_the_bytes() {
+    let engine = Engine::new();
+    for seed in 0..300 {
+        let mut rng = SmallRng::seed_from_u64(2000 + seed);
+        let Tabled { datatype, tables } = tabled(&mut rng, true);
+        let address = 4096 + rng.random_range(0..100);
+        let pieces = TabledLayout::new(&datatype).walk(&entries(&tables));
+        let bytes: BTreeSet<u64> =
+            pieces.iter().flat_map(|piece| (piece.place..piece.place + piece.bytes).map(|at| at + address)).collect();
+        let units = |of: u64| {
+            let mut covered: BTreeMap<u64, u64> = BTreeMap::new();
+            bytes.iter().for_each(|at| *covered.entry(at / of).or_default() += 1);
+            covered
+        };
+        let sectors = units(32);
+        let breaks = pieces.windows(2).filter(|pair| {
+            (pair[0].position + pair[0].bytes, pair[0].place + pair[0].bytes) != (pair[1].position, pair[1].place)
+        });
+        let breaks = breaks.count() as u64;
+        let passed: Vec<IndexTable<'_>> = tables.iter().map(IndexTable::from).collect();
+        let found = engine.commit_tabled(&datatype).roofline(&passed, address).unwrap().expect("few runs");
+        let what = format!("seed {seed}: {datatype} with {tables:?}");
+        assert_eq!(found.bytes, pieces.iter().map(|piece| piece.bytes).sum::<u64>(), "{what}");
+        assert_eq!(found.pieces, if pieces.is_empty() { 0 } else { 1 + breaks }, "{what}");
+        let footprint = found.roofline.footprint();
+        assert_eq!(footprint.granules, units(64).len() as u64, "{what}");
+        assert_eq!(footprint.sectors, sectors.len() as u64, "{what}");
+        assert_eq!(footprint.full_sectors, sectors.values().filter(|&&bytes| bytes == 32).count() as u64, "{what}");
+    }
+}
+
+/// Packs, unpacks and copies of a batch in host memory, and a pack of a type without tables.
+#[test]
+fn batches_move_what_their_transfers_do() {
+    let engine = Engine::new();
+    let plain = engine.commit(&"vector 3 1 2 int".parse().unwrap());
+    for seed in 0..40 {
+        let mut rng = SmallRng::seed_from_u64(3000 + seed);
+        let drawn: Vec<Tabled> = (0..4).map(|_| tabled(&mut rng, true)).collect();
+        let committed: Vec<_> = drawn.iter().map(|drawn| engine.commit_tabled(&drawn.datatype)).collect();
+        let tables: Vec<Vec<IndexTable<'_>>> =
+            drawn.iter().map(|drawn| drawn.tables.iter().map(IndexTable::from).collect()).collect();
+        let memories: Vec<Vec<u8>> = drawn
+            .iter()
+            .map(|drawn| (0..drawn.datatype.facts().true_ub.max(24)).map(|_| rng.random()).collect())
+            .collect();
+        let size = |at: usize| {
+            let lengths: Vec<u64> = tables[at].iter().map(IndexTable::len).collect();
+            committed[at].packed_size(&lengths).unwrap()
+        };
+        let copied = size(2).min(size(3));
+        // One side of each in turn: by the batch, and one by one.
+        let moved = |batched: bool| {
+            let mut memories = memories.clone();
+            let mut packed = [vec![7u8; size(0) as usize], vec![9u8; size(1) as usize], vec![0u8; 12]];
+            let [first, second, third, fourth] = &mut memories[..] else { unreachable!("four are drawn") };
+            let at = |side: &mut Vec<u8>| Endpoint::host(side.as_mut_ptr());
+            let [one, two, three] = packed.each_mut().map(at);
+            let transfers = [
+                committed[0].at(at(first), &tables[0]).skipping().pack(one).into(),
+                committed[1].at(at(second), &tables[1]).skipping().unpack(two).into(),
+                committed[2]
+                    .at(at(third), &tables[2])
+                    .bytes(..copied)
+                    .skipping()
+                    .copy_to(committed[3].at(at(fourth), &tables[3]).bytes(..copied).skipping())
+                    .into(),
+                plain.at(at(first), Range::elements(1)).pack(three).into(),
+            ];
+            // SAFETY: the memories have all places, and the packed bytes are as many as the tables ask for.
+            let bytes = unsafe {
+                if batched {
+                    engine.run_tabled_batch(&transfers).unwrap()
+                } else {
+                    transfers.iter().map(|transfer| engine.run_tabled_batch(&[*transfer]).unwrap()).sum()
+                }
+            };
+            assert_eq!(bytes, size(0) + size(1) + copied + 12, "seed {seed}");
+            (memories, packed)
+        };
+        assert!(moved(true) == moved(false), "seed {seed}");
+        let (memories_after, [packed, ..]) = moved(true);
+        for (position, place, bytes) in within(&committed[0].layout().walk(&entries(&drawn[0].tables)), 0, u64::MAX) {
+            assert_eq!(packed[position as usize..][..bytes], memories[0][place..][..bytes], "seed {seed}");
+        }
+        assert!(memories_after[0] == memories[0] && memories_after[2] == memories[2], "seed {seed}");
+    }
+}
+
+/// Each element that the reference leads to becomes itself plus the packed one.
+#[test]
+fn accumulations_are_those_of_the_reference() {
+    let engine = Engine::new();
+    let mut made = 0;
+    for seed in 0..TYPES {
+        let mut rng = SmallRng::seed_from_u64(4000 + seed);
+        let Tabled { datatype, tables } = tabled(&mut rng, true);
+        let element = [Element::U8, Element::I16, Element::I32, Element::F64][seed as usize % 4];
+        let unit = element.size();
+        let layout = TabledLayout::new(&datatype);
+        let committed = engine.commit_tabled(&datatype);
+        let sum = Reduction::new(Operation::Sum, element).unwrap();
+        let passed: Vec<IndexTable<'_>> = tables.iter().map(IndexTable::from).collect();
+        let lengths: Vec<u64> = passed.iter().map(IndexTable::len).collect();
+        let total = committed.packed_size(&lengths).unwrap();
+        let first = rng.random_range(0..=total / unit) * unit;
+        let end = first + rng.random_range(0..=(total - first) / unit) * unit;
+        let whole = layout.fixed_layouts().iter().all(|fixed| fixed.size().is_multiple_of(unit)) && end <= total;
+        let number = |bytes: &[u8]| match element {
+            Element::F64 => f64::from_ne_bytes(bytes.try_into().unwrap()) as i64,
+            _ => bytes.iter().rev().fold(0, |number, &byte| number << 8 | i64::from(byte)),
+        };
+        let bytes_of = |number: i64| match element {
+            Element::F64 => (number as f64).to_ne_bytes().to_vec(),
+            _ => number.to_le_bytes()[..unit as usize].to_vec(),
+        };
+        // Every byte of the memory belongs to a number, wherever that begins: bytes of small numbers.
+        let mut memory: Vec<u8> = if element == Element::F64 {
+            vec![0; datatype.facts().true_ub as usize]
+        } else {
+            (0..datatype.facts().true_ub).map(|_| rng.random()).collect()
+        };
+        let packed: Vec<u8> = (0..(end - first) / unit).flat_map(|at| bytes_of(at as i64 % 100)).collect();
+        let mut expected = memory.clone();
+        // Bytes of an element may be apart.
+        let places: Vec<(u64, usize)> = within(&layout.walk(&entries(&tables)), first, end)
+            .into_iter()
+            .flat_map(|(at, place, bytes)| (0..bytes).map(move |byte| (at + byte as u64, place + byte)))
+            .collect();
+        for element in places.chunk_by(|one, other| one.0 / unit == other.0 / unit) {
+            let bytes: Vec<u8> = element.iter().map(|&(_, place)| memory[place]).collect();
+            let theirs = &packed[(element[0].0 / unit * unit) as usize..][..unit as usize];
+            if bytes.len() as u64 == unit {
+                let result = bytes_of(number(&bytes).wrapping_add(number(theirs)));
+                element.iter().zip(result).for_each(|(&(_, place), byte)| expected[place] = byte);
+            }
+        }
+        let end_of = Endpoint::host(memory.as_mut_ptr());
+        let elements = committed.at(end_of, &passed).bytes(first..end).skipping();
+        // SAFETY: the memory has all places, and the packed bytes are as many as the range.
+        let done = unsafe { elements.accumulate(sum, Endpoint::host(packed.as_ptr())).run() };
+        let what = format!("seed {seed}: {first}..{end} of {datatype} with {tables:?}");
+        match done {
+            Ok(bytes) => {
+                assert!(whole, "{what}");
+                assert_eq!(bytes, end - first, "{what}");
+                assert!(memory == expected, "{what}");
+                made += 1;
+            }
+            Err(error) => assert!(!whole && matches!(error, TabledError::Accumulate(_)), "{what}: {error}"),
+        }
+    }
+    assert!(made > TYPES / 4, "{made}");
+}
+
 /// Copies without bytes are not visited, however many they are.
 #[test]
 fn tables_without_entries_cost_nothing() {
@@ -144,8 +303,8 @@ fn skipped_entries_touch_nothing() {
             }
             None => assert_eq!(refused, Ok(packed.len())),
         }
-        let end = dtc_runtime::Endpoint::host(packed.as_mut_ptr());
-        let memory = dtc_runtime::Endpoint::host(memory.as_ptr());
+        let end = Endpoint::host(packed.as_mut_ptr());
+        let memory = Endpoint::host(memory.as_ptr());
         // SAFETY: the memory has all places, and the packed bytes are as many as the tables ask for.
         unsafe { committed.at(memory, &passed).skipping().pack(end).run().unwrap() };
         assert!(packed == expected, "seed {seed}: {datatype} with {tables:?}");

@@ -190,6 +190,11 @@ impl TabledDatatype {
         self.tables.is_empty().then(|| self.root.clone())
     }
 
+    /// At most how many nodes and list entries the description writes down.
+    pub fn most_entries(&self) -> u64 {
+        self.root.most_entries()
+    }
+
     /// Bounds for all tables that a call may have, and the size for the longest.
     pub fn facts(&self) -> &Facts {
         self.root.facts()

@@ -20,10 +20,12 @@ mod lower;
 mod node;
 mod normal;
 mod print;
+mod roofline;
 mod walk;
 
 pub use blocks::{Entries, TabledBlock, TabledBlocks, TabledCopy};
 pub use node::{TabledEdge, TabledNode, TabledNodeId};
+pub use roofline::TabledRoofline;
 pub use walk::TabledPiece;
 
 use crate::datatype::{TableFacts, TableKind};

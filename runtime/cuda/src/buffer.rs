@@ -85,19 +85,39 @@ impl DeviceBuffer {
     /// Allocates memory, copies `source` into it on `stream`, and waits for that stream. It touches no other stream and
     /// frees nothing, so it neither waits for other kernels nor disturbs the capture of another stream.
     pub fn copy_of(stream: &Stream, source: &[u8]) -> Result<DeviceBuffer, CudaError> {
-        let device = stream.device();
-        let buffer = DeviceBuffer::plain(device, source.len())?;
+        let mut buffer = DeviceBuffer::plain(stream.device(), source.len())?;
+        buffer.write_on(stream, source)?;
+        Ok(buffer)
+    }
+
+    /// Copies `source` to its first bytes on `stream`, and waits for that stream alone, as [`DeviceBuffer::copy_of`] does.
+    ///
+    /// # Errors
+    ///
+    /// The buffer is shorter, or the driver refuses.
+    ///
+    /// ```
+    /// # use dtc_cuda::{Device, DeviceBuffer, Stream};
+    /// if let Ok(device) = Device::get(0) {
+    ///     let mut buffer = DeviceBuffer::new(&device, 4)?;
+    ///     buffer.write_on(&Stream::new(&device)?, b"abcd")?;
+    /// }
+    /// # Ok::<(), dtc_cuda::CudaError>(())
+    /// ```
+    pub fn write_on(&mut self, stream: &Stream, source: &[u8]) -> Result<(), CudaError> {
+        within(0, source.len(), self.bytes)?;
         if !source.is_empty() {
+            let device = stream.device();
             let _scope = device.scope_outside_capture()?;
             let (driver, handle) = (device.driver(), stream.handle());
-            // SAFETY: the buffer has `source.len()` bytes, and both it and `source` live until the stream is
+            // SAFETY: the buffer has `source.len()` bytes (checked above), and both it and `source` live until the stream is
             // synchronised below.
             unsafe {
-                driver.copy_to_device_async(buffer.address, source.as_ptr().cast(), source.len(), handle)?;
+                driver.copy_to_device_async(self.address, source.as_ptr().cast(), source.len(), handle)?;
                 driver.stream_synchronize(handle)?;
             }
         }
-        Ok(buffer)
+        Ok(())
     }
 
     /// Allocates managed memory: the host can use it at the same address, and its pages migrate to where they are used.

@@ -1,7 +1,7 @@
 //! What bundles hold of a type: its keys, and the entries under them. An engine looks for the type by its lowered layout, then for
 //! kernels by the canonical one, which equal types have in common.
 
-use crate::error::without_source;
+use crate::error::{check_text, without_source};
 use dtc_compiler::codegen::cranelift::{self, CpuTarget};
 #[cfg(feature = "jit")]
 use dtc_compiler::codegen::cranelift::{CodegenError, Compiler, Image};
@@ -239,6 +239,7 @@ impl BundleWriter {
         for sides in [TabledSides::Pack(&layout), TabledSides::Unpack(&layout)] {
             // The lists are written anew with the text, which is what the code is found by.
             let source = cuda::tabled(sides, &variant).map_err(without_source)?.source;
+            check_text(&source)?;
             self.add_code(&Name::of_source(&source), &source, architectures, oldest)?;
         }
         Ok(())

@@ -7,6 +7,7 @@
 use crate::bundle::{self, BundledType, LoadedBundles};
 use crate::cache::{Cache, Caps};
 use crate::cached_type::tabled::{TabledType, TabledTypes};
+use crate::cached_type::tabled_batch::TabledBatches;
 use crate::cached_type::{CachedType, Specialise};
 use crate::cpu;
 use crate::descriptions::Descriptions;
@@ -80,6 +81,7 @@ pub(crate) struct EngineState {
     cache: Lock<Cache>,
     descriptions: Lock<Descriptions>,
     tabled: TabledTypes,
+    pub(crate) tabled_batches: TabledBatches,
     queue: Arc<Queue>,
     process: Process,
     store_config: Option<Config>,
@@ -128,6 +130,7 @@ impl Engine {
                 cache: Lock::new(Cache::new(caps)),
                 descriptions: Lock::new(Descriptions::default()),
                 tabled: TabledTypes::default(),
+                tabled_batches: TabledBatches::default(),
                 queue: Arc::default(),
                 process: Process::current(),
                 store_config,

@@ -96,6 +96,7 @@ pub use committed::Committed;
 pub use described::UncommittedPlan;
 pub use device::{GenericCode, Gpu, TransferModel};
 pub use dtc_compiler::plan::Direction;
+pub use dtc_compiler::tabled::{TabledLayout, TabledRoofline};
 pub use dtc_compiler::{Pipeline, TextError, codegen, datatype, layout, operation, plan};
 pub use dtc_microkernels::unknown_level;
 pub use dtc_store as store;
@@ -108,7 +109,7 @@ pub use policy::{Policy, Tier};
 pub use range::Range;
 pub use record::{Record, RecordError, Records};
 pub use recorder::{is_recording, recording_file};
-pub use tabled::{CommittedTabled, IndexTable, TabledElements, TabledError, TabledTransfer};
+pub use tabled::{BatchTransfer, CommittedTabled, IndexTable, TabledElements, TabledError, TabledTransfer};
 pub use transfers::{
     Choice, Elements, Estimate, PersistentBatch, Request, Transfer, TransferCase, TransferError, TransferPath,
 };

@@ -6,7 +6,7 @@
 //! Nothing here waits: a child that was forked at any moment goes on recording, into the file of its parent, where lines of both add
 //! up.
 
-use dtc_compiler::datatype::{Constructor, Datatype};
+use dtc_compiler::datatype::{Constructor, Datatype, TabledDatatype};
 use dtc_compiler::layout::TypeHash;
 use dtc_compiler::plan::Direction;
 use dtc_host::{Finding, fork};
@@ -31,7 +31,8 @@ static FORKED: fork::Handler = fork::Handler::new(in_child);
 
 /// Uses of a type that were not written yet.
 pub(crate) struct Uses {
-    hash: TypeHash,
+    /// The hash of the type; the digest of one with index tables, which is longer.
+    hash: Box<[u8]>,
     calls: AtomicU64,
     packs: AtomicU64,
     packed_bytes: AtomicU64,
@@ -43,9 +44,9 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
-    fn of(hash: TypeHash) -> Uses {
+    fn of(hash: &[u8]) -> Uses {
         let [calls, packs, packed_bytes, unpacks, unpacked_bytes, largest] = [const { AtomicU64::new(0) }; 6];
-        Uses { hash, calls, packs, packed_bytes, unpacks, unpacked_bytes, largest, next: OnceBox::new() }
+        Uses { hash: hash.into(), calls, packs, packed_bytes, unpacks, unpacked_bytes, largest, next: OnceBox::new() }
     }
 }
 
@@ -110,18 +111,29 @@ impl Recorder {
     /// The counters of a type, which is written if it is not known yet. `None` for predefined types, which need no kernel, those
     /// without bytes, too large ones, and those beyond the most.
     pub(crate) fn uses_of(&self, hash: TypeHash, datatype: &Datatype) -> Option<&Uses> {
-        let mut link = &self.chains[chain_of(&hash)];
+        self.uses(hash.as_bytes(), || is_recorded(datatype), || datatype.to_string())
+    }
+
+    /// The same of a type with index tables.
+    pub(crate) fn uses_of_tabled(&self, digest: &[u8; 32], datatype: &TabledDatatype) -> Option<&Uses> {
+        let is_recorded = || datatype.facts().size > 0 && datatype.most_entries() <= MOST_ENTRIES;
+        self.uses(digest, is_recorded, || datatype.to_string())
+    }
+
+    fn uses(&self, hash: &[u8], is_recorded: impl Fn() -> bool, notation: impl FnOnce() -> String) -> Option<&Uses> {
+        let mut link = &self.chains[chain_of(hash)];
         loop {
             match link.get() {
-                Some(uses) if uses.hash == hash => return Some(uses),
+                Some(uses) if *uses.hash == *hash => return Some(uses),
                 Some(uses) => link = &uses.next,
-                None if !is_recorded(datatype) => return None,
+                None if !is_recorded() => return None,
                 None if self.types.load(Ordering::Relaxed) >= MOST_TYPES => return None,
                 // If another thread has just added a type to the chain, the next iteration looks at it.
                 None if link.set(Box::new(Uses::of(hash))).is_err() => {}
                 None => {
                     self.types.fetch_add(1, Ordering::Relaxed);
-                    self.file.add_type(&hash.to_string(), &datatype.to_string());
+                    self.file.add_type(&digits(hash), &notation());
+                    return link.get();
                 }
             }
         }
@@ -153,7 +165,7 @@ impl Recorder {
             largest: uses.largest.load(Ordering::Relaxed),
         };
         if taken.packs + taken.unpacks > 0 {
-            self.file.add_uses(&uses.hash.to_string(), &taken);
+            self.file.add_uses(&digits(&uses.hash), &taken);
         }
     }
 
@@ -169,9 +181,13 @@ impl Recorder {
     }
 }
 
-fn chain_of(hash: &TypeHash) -> usize {
-    let bytes = hash.as_bytes();
-    usize::from(u16::from_le_bytes([bytes[0], bytes[1]])) % CHAINS
+fn chain_of(hash: &[u8]) -> usize {
+    usize::from(u16::from_le_bytes([hash[0], hash[1]])) % CHAINS
+}
+
+/// A hash as lines have it.
+fn digits(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn is_recorded(datatype: &Datatype) -> bool {

@@ -4,7 +4,7 @@
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::text;
 use dtc_runtime::store::{RecordedUses, Recording};
-use dtc_runtime::{Committed, Engine, Policy, Range, is_recording, recording_file};
+use dtc_runtime::{Committed, Endpoint, Engine, IndexTable, Policy, Range, TabledLayout, is_recording, recording_file};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -104,6 +104,42 @@ fn all_calls_are_counted() {
     let expected = RecordedUses { packs: 4 * 1504, packed_bytes, unpacks: 4 * 2, unpacked_bytes: 4 * 48, largest: 24 };
     assert_eq!(uses(&recording, ROWS), expected);
     assert_eq!(uses(&recording, RECORDS), RecordedUses::default());
+}
+
+/// Types with index tables, by the digest that equal ones share, whatever the tables of their calls hold.
+#[test]
+fn calls_with_index_tables_are_counted() {
+    const PAGES: &str = "table 0 4 3 16 (contiguous 2 double)";
+    if is_child() {
+        let engine = Engine::new();
+        let pages = engine.commit_tabled(&PAGES.parse().unwrap());
+        let equal = engine.commit_tabled(&"table 0 4 3 16 (contiguous 4 int)".parse().unwrap());
+        engine.commit_tabled(&"table 0 4 3 8 int".parse().unwrap());
+        let (memory, mut packed, mut other) = ([7u8; 64], [0u8; 48], [0u8; 64]);
+        for entries in [&[0][..], &[3, 1], &[2, 1, 0]] {
+            pages.pack(&memory, &[IndexTable::from(entries)], .., &mut packed).unwrap();
+        }
+        equal.unpack(&packed, 8.., &[IndexTable::from(&[1, 2])], &mut other).unwrap();
+        let tables = [IndexTable::from(&[1, 2])];
+        let ends = [memory.as_ptr(), other.as_ptr()].map(Endpoint::host);
+        let [source, target] = [pages.at(ends[0], &tables), equal.at(ends[1], &tables)];
+        // SAFETY: both memories have all places, and the packed bytes are those of two entries.
+        unsafe {
+            source.copy_to(target).run().unwrap();
+            let packed = Endpoint::host(packed.as_mut_ptr());
+            engine.run_tabled_batch(&[source.bytes(..8).pack(packed).into()]).unwrap();
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    finish(start("calls_with_index_tables_are_counted", folder.path()));
+    let recording = read(folder.path());
+    assert_eq!(recording.types.len(), 2);
+    let recorded = &recording.types[&TabledLayout::new(&PAGES.parse().unwrap()).hash()];
+    assert_eq!(recorded.notations, [PAGES]);
+    let (packed_bytes, unpacked_bytes) = (16 + 32 + 48 + 32 + 8, 24 + 32);
+    let expected = RecordedUses { packs: 5, packed_bytes, unpacks: 2, unpacked_bytes, largest: 48 };
+    assert_eq!(recorded.uses, expected);
 }
 
 #[test]

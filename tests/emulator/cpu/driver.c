@@ -99,7 +99,7 @@ static void wrap(FILE *file, const char *text) {
         for (next = space; next < at; next++) open += (*next == '{') - (*next == '}');
         space += strlen("\nnamespace ");
         fprintf(file, "extern \"C\" void call_%.*s(void **p) { Run<&%.*s::%.*s>::with(p); }\n", length, end,
-                open ? (int)strcspn(space, " ") : 0, space, length, end);
+                open > 0 ? (int)strcspn(space, " ") : 0, space, length, end);
     }
 }
 

@@ -9,13 +9,13 @@ use dtc_runtime::cuda::{
 use dtc_runtime::datatype::{Datatype, DatatypeError, Facts, Predefined, Signature, TabledDatatype};
 use dtc_runtime::layout::{Layout, TypeHash};
 use dtc_runtime::operation::{Element, Operation, OperationError, Reduction};
-use dtc_runtime::plan::gpu::DeviceCopy;
+use dtc_runtime::plan::gpu::{DeviceCopy, TabledVariant};
 use dtc_runtime::plan::{Plan, Target};
 use dtc_runtime::store::{Config, Finding, Store};
 use dtc_runtime::{
-    BundleWriter, Committed, CommittedTabled, Direction, Elements, Endpoint, Engine, Gpu, PackError, PersistentBatch,
-    Pipeline, Policy, Range, Record, RecordError, Records, Request, TextError, Tier, Transfer, TransferCase,
-    TransferError, TransferModel, UncommittedPlan,
+    BundleWriter, Committed, CommittedTabled, Direction, Elements, Endpoint, Engine, Gpu, IndexTable, PackError,
+    PersistentBatch, Pipeline, Policy, Range, Record, RecordError, Records, Request, TabledError, TabledLayout,
+    TabledRoofline, TextError, Tier, Transfer, TransferCase, TransferError, TransferModel, UncommittedPlan,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -142,6 +142,18 @@ pub fn estimate(committed: &Committed, case: &TransferCase) -> Result<(f64, usiz
 /// Commits a type with index tables.
 pub fn tabled(engine: &Engine, datatype: &TabledDatatype) -> CommittedTabled {
     engine.commit_tabled(datatype)
+}
+
+/// What is known of such a type, and of a call.
+///
+/// # Errors
+///
+/// The tables do not fit the type.
+pub fn facts_of_tabled<'a>(
+    committed: &'a CommittedTabled,
+    tables: &[IndexTable<'_>],
+) -> Result<(&'a TabledLayout, Option<TabledVariant>, Option<TabledRoofline>), TabledError> {
+    Ok((committed.layout(), committed.kernel(), committed.roofline(tables, 0)?))
 }
 
 /// A struct with padding.

@@ -5,9 +5,11 @@
 //! the memory of the device.
 
 use super::kernel::{Kernels, POOL, Program, header};
+use super::tabled::{self, TabledSides};
 use super::template::{TemplateError, render};
-use crate::plan::gpu::{Call, GpuPlan, Variant};
+use crate::plan::gpu::{Call, GpuPlan, LaunchShape, LibraryPart, TabledVariant, Variant};
 use minijinja::context;
+use serde::Serialize;
 use std::fmt::Write;
 
 /// Threads of a block of a batch.
@@ -43,7 +45,7 @@ pub struct Item {
     pub first: u64,
     /// How many bytes to move, at least 1.
     pub bytes: u64,
-    /// The address of the program of the type, which the generic kernel interprets.
+    /// The address of the program of the type, which the generic kernel interprets; for a type with index tables, of what the call says of them.
     pub program: u64,
     /// What the kernel does for the item.
     pub kind: u32,
@@ -118,37 +120,117 @@ pub struct BatchProgram {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn batch(requested: &[(&GpuPlan, Variant)]) -> Result<BatchProgram, TemplateError> {
-    let mut known: Vec<(&GpuPlan, Variant)> = Vec::new();
+    let parts: Vec<BatchPart<'_>> = requested.iter().map(|&(plan, variant)| BatchPart::Fixed(plan, variant)).collect();
+    batch_of(&parts)
+}
+
+/// What a batch does for some of its items.
+#[derive(Clone, Copy, Debug)]
+pub enum BatchPart<'a> {
+    /// Moves a type as its plan says.
+    Fixed(&'a GpuPlan, Variant),
+    /// Moves a type with index tables. An item's `program` is the address of [`TabledSides::parameter`].
+    Tabled(TabledSides<'a>, TabledVariant),
+}
+
+/// The kernel of a batch that moves what another one moves alone.
+pub fn tabled_in_batch(variant: TabledVariant) -> TabledVariant {
+    TabledVariant { capped: false, shape: LaunchShape { threads: BATCH_THREADS, ..variant.shape }, ..variant }
+}
+
+/// Writes the kernel for items of types with index tables and of others.
+///
+/// # Errors
+///
+/// A type with index tables has too many parts whose sizes depend on them.
+///
+/// ```
+/// use dtc_compiler::codegen::cuda::{BatchPart, TabledSides, batch_of, tabled_in_batch};
+/// use dtc_compiler::plan::gpu::TabledVariant;
+/// use dtc_compiler::tabled::TabledLayout;
+/// let pages = TabledLayout::new(&"table 0 1024 64 65536 (contiguous 8192 double)".parse()?);
+/// let variant = tabled_in_batch(TabledVariant::new(16, pages.most_bytes(), false));
+/// let parts = [TabledSides::Pack(&pages), TabledSides::Unpack(&pages)].map(|sides| BatchPart::Tabled(sides, variant));
+/// assert_eq!(batch_of(&parts)?.kinds, [0, 1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn batch_of(requested: &[BatchPart<'_>]) -> Result<BatchProgram, TemplateError> {
+    let mut known: Vec<BatchPart<'_>> = Vec::new();
     let mut kinds = Vec::with_capacity(requested.len());
-    for &(plan, variant) in requested {
-        let equals =
-            |&(other, its): &(&GpuPlan, Variant)| its == variant && other.layout().equals_without_origin(plan.layout());
+    for part in requested {
         // Few kinds, most of which differ in the variant or in the first nodes.
-        let kind = known.iter().position(equals).unwrap_or(known.len());
+        let kind = known.iter().position(|known| known.serves(part)).unwrap_or(known.len());
         if kind == known.len() {
-            known.push((plan, variant));
+            known.push(*part);
         }
         kinds.push(kind as u32);
     }
-    let chosen: Vec<(GpuPlan, Variant)> =
-        known.iter().map(|(plan, variant)| (plan.without_origin(), *variant)).collect();
     let mut kernels = Kernels::default();
-    let mut names = Vec::with_capacity(chosen.len());
-    for (number, (plan, variant)) in chosen.iter().enumerate() {
-        let name = format!("{}_{number}", variant.direction);
-        kernels.add_item(plan, variant, (&name, BATCH_THREADS))?;
-        names.push(name);
+    let (mut cases, mut plans, mut checked) = (Vec::with_capacity(known.len()), Vec::new(), false);
+    for (number, part) in known.iter().enumerate() {
+        cases.push(match part {
+            BatchPart::Fixed(plan, variant) => {
+                let (plan, name) = (plan.without_origin(), format!("{}_{number}", variant.direction));
+                kernels.add_item(&plan, variant, (&name, BATCH_THREADS))?;
+                plans.push(plan);
+                BatchCase::of(name)
+            }
+            BatchPart::Tabled(sides, variant) => {
+                let name = format!("tabled_{number}");
+                let text = tabled::item(*sides, variant, &name, &mut kernels.tables)?;
+                kernels.text.push_str(&text);
+                checked |= variant.checked;
+                if variant.reduction.is_some() {
+                    kernels.require([LibraryPart::Combine, LibraryPart::LoadValue]);
+                }
+                BatchCase { call: format!("*(const {name}::Tabled *)item.program"), name: format!("{name}::tabled") }
+            }
+        });
     }
-    let plans: Vec<&GpuPlan> = chosen.iter().map(|(plan, _)| plan).collect();
-    let mut source = header("A batch", &plans) + &kernels.library() + &items()?;
+    let mut source = if plans.is_empty() {
+        "// A batch by dtc\n\n".to_owned()
+    } else {
+        header("A batch", &plans.iter().collect::<Vec<_>>())
+    };
+    source.push_str(&kernels.library());
+    source.push_str(&items()?);
+    if checked {
+        let _ = write!(source, "\n{}", dtc_templates::BEYOND);
+    }
     if kernels.shared_bytes > 0 {
         let words = kernels.shared_bytes.div_ceil(size_of::<u128>() as u32);
         let _ =
             write!(source, "\n// For the tiles of whichever kind a block has.\n__shared__ uint4 {POOL}[{words}];\n");
     }
     source.push_str(&kernels.text);
-    source.push_str(&entry(BATCH_ENTRY, &names)?);
+    source.push_str(&entry(BATCH_ENTRY, &cases)?);
     Ok(BatchProgram { program: Program { source, tables: kernels.tables.into_bytes() }, kinds })
+}
+
+impl BatchPart<'_> {
+    /// Whether the code of one serves another. Parts with index tables are not compared: who asks names each once.
+    fn serves(&self, other: &BatchPart<'_>) -> bool {
+        match (self, other) {
+            (BatchPart::Fixed(plan, variant), BatchPart::Fixed(other, its)) => {
+                its == variant && other.layout().equals_without_origin(plan.layout())
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What a kernel does for a kind of items: the namespace of `move_block`, and what that has of the call.
+#[derive(Serialize)]
+pub(super) struct BatchCase {
+    name: String,
+    call: String,
+}
+
+impl BatchCase {
+    /// A kind whose function reads the item.
+    pub(super) fn of(name: String) -> BatchCase {
+        BatchCase { name, call: "item".to_owned() }
+    }
 }
 
 /// The types of a batch's parameters.
@@ -156,8 +238,8 @@ pub(super) fn items() -> Result<String, TemplateError> {
     render("batch", &context! { inline_items => BATCH_INLINE }).map(|text| format!("\n{text}\n"))
 }
 
-/// The kernel whose kinds are the namespaces of these names.
-pub(super) fn entry(name: &str, kinds: &[String]) -> Result<String, TemplateError> {
+/// The kernel of these kinds.
+pub(super) fn entry(name: &str, kinds: &[BatchCase]) -> Result<String, TemplateError> {
     let text = render("batch_entry", &context! { entry => name, kinds, threads => BATCH_THREADS })?;
     Ok(format!("\n{text}\n"))
 }

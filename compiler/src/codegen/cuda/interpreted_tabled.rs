@@ -73,6 +73,15 @@ impl GenericTabled {
     }
 }
 
+/// Where a kernel notes the first entry beyond the places of its table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TabledReport {
+    /// The address of 24 bytes of zeros, or 0 for no notes.
+    pub address: u64,
+    /// How many tables are counted before those of the type.
+    pub tables_before: u32,
+}
+
 /// A type as these kernels interpret it, for any tables.
 #[derive(Clone, Debug)]
 pub struct TabledProgram {
@@ -178,13 +187,17 @@ impl TabledProgram {
         (program.nodes.len() <= MOST_NODES).then_some(program)
     }
 
-    /// The last parameter of a kernel for the layout that this program was written for. `report`: as for
-    /// [`TabledSides::parameter`](super::TabledSides::parameter). Nothing where tables are missing or too long.
-    pub fn parameter(&self, layout: &TabledLayout, tables: &[TabledEntries], report: u64) -> Option<TabledParameter> {
+    /// The last parameter of a kernel for the layout that this program was written for. Nothing where tables are missing or too long.
+    pub fn parameter(
+        &self,
+        layout: &TabledLayout,
+        tables: &[TabledEntries],
+        report: TabledReport,
+    ) -> Option<TabledParameter> {
         let lengths: Vec<u64> = tables.iter().map(|table| table.length).collect();
         let sizes = layout.sizes(&lengths)?;
         let mut program = [0; LENGTH];
-        program[0] = report;
+        program[0] = report.address;
         program[1] = self.root as u64;
         let (nodes, _) = program[HEAD..].as_chunks_mut::<NUMBERS>();
         nodes[..self.nodes.len()].copy_from_slice(&self.nodes);
@@ -195,6 +208,9 @@ impl TabledProgram {
                     divide_by(&mut nodes[number], sizes[child.node.index()]);
                 }
                 TabledNode::Table { table, child, .. } | TabledNode::Addresses { table, child } => {
+                    if matches!(each, TabledNode::Table { .. }) {
+                        nodes[number + 1][0] += u64::from(report.tables_before) << 32;
+                    }
                     let TabledEntries { address, wide, .. } = tables[*table];
                     divide_by(&mut nodes[number], sizes[child.node.index()]);
                     nodes[number][0] |= u64::from(wide) << 32;
@@ -232,7 +248,8 @@ pub(super) fn generic() -> Result<String, TemplateError> {
              return place_by_tables(call, tables, (u64)memory, at * {word}, {found});\n}}\n\n",
             entry.trim_start_matches("dtc_")
         );
-        let values = context! { word, word_type => word_type(*word), threads, unroll, copy => false };
+        let values =
+            context! { word, word_type => word_type(*word), threads, unroll, copy => false, combined => false };
         source.push_str(&render("tabled", &values)?);
         let values = context! { entry, threads, resident => 1, shared => false, capped => true, call => "Tabled" };
         let _ = write!(source, "\n{}\n}}\n", render("entry", &values)?);

@@ -5,7 +5,7 @@
 //! launch, so that a type can be used on a device before anything was allocated for it.
 
 use super::accumulate;
-use super::batch::{self, BATCH_THREADS, GENERIC_BATCH_ENTRY};
+use super::batch::{self, BATCH_THREADS, BatchCase, GENERIC_BATCH_ENTRY};
 use super::copy;
 use super::program::{INLINE_NODES, LENGTH};
 use super::template::{TemplateError, render};
@@ -169,7 +169,7 @@ pub fn generic_source() -> Result<String, TemplateError> {
         let program = "*(const Program *)call.program";
         source.push_str(&interpreting(name, variant, BATCH_THREADS, "Item", program, "")?);
     }
-    source.push_str(&batch::entry(GENERIC_BATCH_ENTRY, &kinds)?);
+    source.push_str(&batch::entry(GENERIC_BATCH_ENTRY, &kinds.map(BatchCase::of))?);
     source.push_str(&accumulate::library());
     source.push_str(dtc_templates::LOAD_VALUE);
     source.push_str(&accumulate::generic()?);

@@ -105,6 +105,11 @@ impl Kernels {
         Ok(())
     }
 
+    /// Adds parts of the library for text that is written elsewhere.
+    pub(super) fn require(&mut self, parts: impl IntoIterator<Item = LibraryPart>) {
+        self.library.extend(parts);
+    }
+
     /// The types and functions that the kernels use.
     pub(super) fn library(&self) -> String {
         let mut text = dtc_templates::PRELUDE.to_owned();

@@ -25,10 +25,11 @@ mod whole;
 
 pub use accumulate::{GENERIC_ACCUMULATE_ENTRY, GENERIC_ACCUMULATE_THREADS};
 pub use batch::{
-    BATCH_ENTRY, BATCH_INLINE, BATCH_KINDS, BATCH_THREADS, Batch, BatchProgram, GENERIC_BATCH_ENTRY, Item, batch,
+    BATCH_ENTRY, BATCH_INLINE, BATCH_KINDS, BATCH_THREADS, Batch, BatchPart, BatchProgram, GENERIC_BATCH_ENTRY, Item,
+    batch, batch_of, tabled_in_batch,
 };
 pub use copy::{COPY_ENTRY, CopyTarget, GENERIC_COPY, GENERIC_COPY_ENTRY, copy};
-pub use interpreted_tabled::{GENERIC_TABLED, GenericTabled, TabledParameter, TabledProgram};
+pub use interpreted_tabled::{GENERIC_TABLED, GenericTabled, TabledParameter, TabledProgram, TabledReport};
 pub use interpreter::{GENERIC_KERNELS, GenericKernel, generic_batch, generic_source};
 pub use program::{Interpreted, InterpreterProgram, Parameter};
 

@@ -1,5 +1,6 @@
 //! Kernels that move words between places that index tables of the call lead to.
 
+use super::accumulate;
 use super::division::magic;
 use super::kernel::Program;
 use super::place::{Places, entry, quotient, remainder};
@@ -112,7 +113,12 @@ impl<'a> TabledSides<'a> {
     /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn has_kernel(self) -> bool {
-        self.numbers().1 <= TABLED_MOST_WORDS
+        self.words() <= TABLED_MOST_WORDS
+    }
+
+    /// Numbers of 64 bits that a kernel has of a call.
+    pub fn words(self) -> usize {
+        self.numbers().1
     }
 
     /// The last parameter of a kernel for words of a size. `tables`: those of each side, source before target. `target_first`: the first
@@ -164,32 +170,16 @@ impl<'a> TabledSides<'a> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn tabled(sides: TabledSides<'_>, variant: &TabledVariant) -> Result<Program, TemplateError> {
-    let (numbers, words) = sides.numbers();
-    if words > TABLED_MOST_WORDS {
-        let limit = format!(
-            "a kernel of a type with index tables: expected at most {TABLED_MOST_WORDS} numbers, found {words}"
-        );
-        return Err(TemplateError(limit));
-    }
-    let TabledVariant { word, shape, wide, capped, checked } = *variant;
     let mut tables = Tables::default();
     let mut text = header(sides);
     text.push_str(dtc_templates::PRELUDE);
-    text.push_str(&render("tabled_call", &context! { words })?);
-    if checked {
-        let _ = write!(text, "\n\n{}", dtc_templates::BEYOND.trim_end());
+    if variant.reduction.is_some() {
+        text.push_str(&accumulate::library());
+        text.push_str(dtc_templates::LOAD_VALUE);
     }
-    let _ = write!(text, "\n\ntypedef {} index;\n\n", if wide { "u64" } else { "u32" });
-    for ((name, layout), numbers) in sides.layouts().into_iter().zip(&numbers) {
-        let fixed_sizes = layout.sizes(&vec![0; layout.tables().len()]).unwrap_or_default();
-        let side = Side { layout, numbers, fixed_sizes, word: word.into(), checked };
-        let _ = write!(text, "namespace {name} {{\n\n{}}}\n\n", side.functions(&mut tables));
-    }
-    let copy = matches!(sides, TabledSides::Copy { .. });
-    let _ = write!(text, "namespace tabled {{\n\n{}", places(sides, word));
-    let values =
-        context! { word, word_type => word_type(word), threads => shape.threads, unroll => shape.unroll, copy };
-    text.push_str(&render("tabled", &values)?);
+    let beyond = if variant.checked { dtc_templates::BEYOND } else { "" };
+    text.push_str(&block(sides, variant, beyond, &mut tables)?);
+    let TabledVariant { shape, capped, .. } = *variant;
     let entry = context! {
         entry => TABLED_ENTRY, threads => shape.threads, resident => 1, shared => false, capped, call => "Tabled",
     };
@@ -198,14 +188,82 @@ pub fn tabled(sides: TabledSides<'_>, variant: &TabledVariant) -> Result<Program
     Ok(Program { source: text, tables: tables.into_bytes() })
 }
 
+/// A namespace with what a block of a batch does for such a call, whose `Tabled` the item's program is. Lists are those of another type.
+pub(super) fn item(
+    sides: TabledSides<'_>,
+    variant: &TabledVariant,
+    namespace: &str,
+    tables: &mut Tables,
+) -> Result<String, TemplateError> {
+    tables.next_type();
+    let body = block(sides, variant, "", tables)?;
+    let mut text = String::from("\n");
+    for (name, layout) in sides.layouts() {
+        let _ = writeln!(text, "// {name}: {}", abridged(layout).join("\n// "));
+    }
+    let _ = write!(text, "namespace {namespace} {{\n{body}\n}}\n}}\n");
+    Ok(text)
+}
+
+/// What a call says of its tables, the functions of both sides, and what a block does, in a namespace that is left open. `beyond`: what a checked kernel
+/// needs, if it is not there.
+fn block(
+    sides: TabledSides<'_>,
+    variant: &TabledVariant,
+    beyond: &str,
+    tables: &mut Tables,
+) -> Result<String, TemplateError> {
+    let (numbers, words) = sides.numbers();
+    if words > TABLED_MOST_WORDS {
+        let limit = format!(
+            "a kernel of a type with index tables: expected at most {TABLED_MOST_WORDS} numbers, found {words}"
+        );
+        return Err(TemplateError(limit));
+    }
+    let TabledVariant { word, shape, wide, checked, reduction, .. } = *variant;
+    let mut text = render("tabled_call", &context! { words })?;
+    if !beyond.is_empty() {
+        let _ = write!(text, "\n\n{}", beyond.trim_end());
+    }
+    let _ = write!(text, "\n\ntypedef {} index;\n\n", if wide { "u64" } else { "u32" });
+    for ((name, layout), numbers) in sides.layouts().into_iter().zip(&numbers) {
+        let fixed_sizes = layout.sizes(&vec![0; layout.tables().len()]).unwrap_or_default();
+        let side = Side { layout, numbers, fixed_sizes, word: word.into(), checked };
+        let _ = write!(text, "namespace {name} {{\n\n{}}}\n\n", side.functions(tables));
+    }
+    let copy = matches!(sides, TabledSides::Copy { .. });
+    let _ = write!(text, "namespace tabled {{\n\n{}", places(sides, word));
+    let values = context! {
+        word, copy,
+        word_type => word_type(word),
+        threads => shape.threads,
+        unroll => shape.unroll,
+        combined => reduction.is_some(),
+        operation => reduction.map(|reduction| format!("{:?}", reduction.operation())),
+        element => reduction.map(|reduction| format!("{:?}", reduction.element())),
+    };
+    text.push_str(&render("tabled", &values)?);
+    Ok(text)
+}
+
 /// The layouts, as a comment.
 fn header(sides: TabledSides<'_>) -> String {
     let mut text = "// A kernel by dtc, for\n".to_owned();
     for (name, layout) in sides.layouts() {
-        let _ = writeln!(text, "//\n//     {name}: {}", layout.to_string().replace('\n', "\n//     "));
+        let _ = writeln!(text, "//\n//     {name}: {}", abridged(layout).join("\n//     "));
     }
     text.push_str("//\n\n");
     text
+}
+
+/// The lines of a layout, the long ones cut: lists are tables of the kernel.
+fn abridged(layout: &TabledLayout) -> Vec<String> {
+    const LONGEST: usize = 140;
+    let cut = |line: &str| match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} ...", &line[..end]),
+        None => line.to_owned(),
+    };
+    layout.to_string().lines().map(cut).collect()
 }
 
 /// Where a word is on both sides.

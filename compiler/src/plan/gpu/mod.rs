@@ -38,6 +38,7 @@ pub use grid::Grid;
 pub(crate) use grid::{Units, launched};
 pub(crate) use literals::{number, signed, word_type};
 pub use plan::{GpuPlan, SPECIALISED_DEPTH, SPECIALISED_NODES};
+pub(crate) use roofline::GRANULE;
 pub use roofline::{DeviceCopy, Footprint, Roofline, Traffic};
 pub(crate) use runs::RunStatistics;
 pub use shape::LaunchShape;

@@ -1,8 +1,10 @@
 //! Kernels for types with index tables.
 
+use super::families::computes;
 use super::shape::LaunchShape;
 use super::sizes::NARROW;
 use super::tuning::SM_90;
+use crate::operation::Reduction;
 use std::fmt;
 
 /// A kernel that moves words between places that index tables lead to.
@@ -18,6 +20,8 @@ pub struct TabledVariant {
     pub capped: bool,
     /// Whether entries beyond the places of their table are noted. None is followed in any case.
     pub checked: bool,
+    /// What an unpack does with its elements, each of which is a word; nothing for those that store them.
+    pub reduction: Option<Reduction>,
 }
 
 impl TabledVariant {
@@ -26,7 +30,24 @@ impl TabledVariant {
     /// See [`tabled`](crate::codegen::cuda::tabled()) for an example.
     pub fn new(word: u32, end: u64, checked: bool) -> TabledVariant {
         let shape = SM_90.tabled.shapes[word.trailing_zeros().min(4) as usize];
-        TabledVariant { word, shape, wide: end / u64::from(word) >= NARROW, capped: false, checked }
+        TabledVariant { word, shape, wide: end / u64::from(word) >= NARROW, capped: false, checked, reduction: None }
+    }
+
+    /// The kernel that combines elements of memory with packed ones, at addresses of any alignment. `granularity`: of the type. Nothing if no kernel
+    /// computes the reduction, or if elements of the type may be apart.
+    ///
+    /// ```
+    /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// use dtc_compiler::plan::gpu::TabledVariant;
+    /// let sum = Reduction::new(Operation::Sum, Element::F64)?;
+    /// assert_eq!(TabledVariant::accumulating(sum, 16, 1 << 20, false).unwrap().word, 8);
+    /// assert_eq!(TabledVariant::accumulating(sum, 4, 1 << 20, false), None);
+    /// # Ok::<(), dtc_compiler::operation::OperationError>(())
+    /// ```
+    pub fn accumulating(reduction: Reduction, granularity: u32, end: u64, checked: bool) -> Option<TabledVariant> {
+        let size = reduction.element().size() as u32;
+        let fits = size.is_power_of_two() && granularity.is_multiple_of(size) && computes(reduction);
+        fits.then(|| TabledVariant { reduction: Some(reduction), ..TabledVariant::new(size, end, checked) })
     }
 
     /// The same for a grid of fewer blocks, each of which moves as much as one of capped words.
@@ -46,6 +67,9 @@ impl fmt::Display for TabledVariant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TabledVariant { word, shape: LaunchShape { threads, unroll }, .. } = self;
         write!(f, "words of {word} bytes by table, {unroll} a thread, {threads} threads a block")?;
+        if let Some(reduction) = self.reduction {
+            write!(f, ", {reduction}")?;
+        }
         f.write_str(if self.wide { ", 64-bit indices" } else { "" })?;
         f.write_str(if self.capped { ", on few multiprocessors" } else { "" })?;
         f.write_str(if self.checked { ", entries checked" } else { "" })

@@ -3,6 +3,7 @@
 
 mod code;
 pub(crate) mod tabled;
+pub(crate) mod tabled_batch;
 mod usage;
 mod whole;
 

@@ -2,10 +2,11 @@
 
 use crate::cpu::{self, Program};
 use crate::device::{DeviceKernel, DeviceState, Generic};
-use crate::error::without_source;
+use crate::error::{check_text, without_source};
 use crate::policy::Policy;
+use crate::recorder::{Uses, recorder};
 use crate::worker::Job;
-use dtc_compiler::codegen::cuda::{GenericTabled, TABLED_ENTRY, TabledProgram, TabledSides, tabled};
+use dtc_compiler::codegen::cuda::{TABLED_ENTRY, TabledProgram, TabledSides, tabled};
 use dtc_compiler::datatype::TabledDatatype;
 use dtc_compiler::plan::gpu::TabledVariant;
 use dtc_compiler::plan::{Direction, Plan};
@@ -47,12 +48,14 @@ pub(crate) struct TabledType {
     pub(crate) most_bytes: u64,
     /// What the places and lengths of all runs are multiples of.
     pub(crate) granularity: u32,
-    digest: [u8; 32],
+    pub(super) digest: [u8; 32],
     /// Of each fixed layout, made at the first call in host memory.
     programs: OnceBox<Vec<Program>>,
     /// What the generic kernels interpret, made at the first call that they serve; nothing for types of too many parts.
     interpreted: OnceBox<Option<TabledProgram>>,
     devices: Lock<OnDevices>,
+    /// The counters of the process's recorder; `None` where it has none.
+    recorded: Option<&'static Uses>,
 }
 
 /// What a type has on devices.
@@ -74,8 +77,16 @@ pub(crate) struct TabledInterpreter {
 pub(crate) enum TabledServing<'a> {
     /// A kernel compiled for the type.
     Compiled(Arc<DeviceKernel>),
-    /// A generic kernel, and what it interprets.
-    Generic(&'static GenericTabled, &'a TabledProgram, Arc<TabledInterpreter>),
+    /// The generic kernels of a pack or unpack.
+    Generic(TabledGeneric<'a>),
+    /// Those of both types of a copy.
+    Passes([TabledGeneric<'a>; 2]),
+}
+
+/// What the generic kernels interpret for a type.
+pub(crate) struct TabledGeneric<'a> {
+    pub(crate) program: &'a TabledProgram,
+    pub(crate) interpreter: Arc<TabledInterpreter>,
 }
 
 /// A kernel of a type on a device.
@@ -93,14 +104,19 @@ struct TabledKey {
     variant: TabledVariant,
 }
 
-impl TabledKey {
-    fn new(state: &DeviceState, moved: TabledMove<'_>, variant: TabledVariant) -> TabledKey {
-        let move_of = match moved {
+impl From<TabledMove<'_>> for MoveOf {
+    fn from(moved: TabledMove<'_>) -> MoveOf {
+        match moved {
             TabledMove::Pack => MoveOf::Pack,
             TabledMove::Unpack => MoveOf::Unpack,
             TabledMove::CopyTo(target) => MoveOf::Copy(target.digest),
-        };
-        TabledKey { ordinal: state.device.info().ordinal, move_of, variant }
+        }
+    }
+}
+
+impl TabledKey {
+    fn new(state: &DeviceState, moved: TabledMove<'_>, variant: TabledVariant) -> TabledKey {
+        TabledKey { ordinal: state.device.info().ordinal, move_of: moved.into(), variant }
     }
 }
 
@@ -112,9 +128,26 @@ fn find(kernels: &[TabledKernel], key: TabledKey) -> Option<Arc<DeviceKernel>> {
 struct CompileTabled {
     of: Weak<TabledType>,
     state: Weak<DeviceState>,
-    direction: Direction,
+    moved: WeakMove,
     variant: TabledVariant,
     uses: Arc<AtomicU32>,
+}
+
+/// A move that keeps no type alive.
+enum WeakMove {
+    Pack,
+    Unpack,
+    CopyTo(Weak<TabledType>),
+}
+
+impl From<TabledMove<'_>> for WeakMove {
+    fn from(moved: TabledMove<'_>) -> WeakMove {
+        match moved {
+            TabledMove::Pack => WeakMove::Pack,
+            TabledMove::Unpack => WeakMove::Unpack,
+            TabledMove::CopyTo(target) => WeakMove::CopyTo(Arc::downgrade(target)),
+        }
+    }
 }
 
 impl Job for CompileTabled {
@@ -124,9 +157,17 @@ impl Job for CompileTabled {
 
     fn run(&self) {
         let (Some(of), Some(state)) = (self.of.upgrade(), self.state.upgrade()) else { return };
-        let moved = match self.direction {
-            Direction::Pack => TabledMove::Pack,
-            Direction::Unpack => TabledMove::Unpack,
+        let target;
+        let moved = match &self.moved {
+            WeakMove::Pack => TabledMove::Pack,
+            WeakMove::Unpack => TabledMove::Unpack,
+            WeakMove::CopyTo(weak) => match weak.upgrade() {
+                Some(live) => {
+                    target = live;
+                    TabledMove::CopyTo(&target)
+                }
+                None => return,
+            },
         };
         if let Err(error) = of.kernel(&state, moved, self.variant) {
             state.note(error);
@@ -135,8 +176,8 @@ impl Job for CompileTabled {
 }
 
 /// Which way a kernel moves the type.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum MoveOf {
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum MoveOf {
     Pack,
     Unpack,
     /// To the type with this digest.
@@ -168,7 +209,7 @@ pub(crate) enum TabledMove<'a> {
     /// From packed bytes to elements.
     Unpack,
     /// To elements of another type.
-    CopyTo(&'a TabledType),
+    CopyTo(&'a Arc<TabledType>),
 }
 
 impl TabledType {
@@ -177,8 +218,16 @@ impl TabledType {
         let layout = TabledLayout::new(datatype);
         let digest = layout.digest();
         let (most_bytes, granularity) = (layout.most_bytes(), layout.granularity());
+        let recorded = recorder().and_then(|recorder| recorder.uses_of_tabled(&digest, datatype));
         let (programs, interpreted, devices) = Default::default();
-        TabledType { layout, most_bytes, granularity, digest, programs, interpreted, devices }
+        TabledType { layout, most_bytes, granularity, digest, programs, interpreted, devices, recorded }
+    }
+
+    /// Counts a call, if the process records.
+    pub(crate) fn count_use(&self, direction: Direction, bytes: u64) {
+        if let (Some(uses), Some(recorder)) = (self.recorded, recorder()) {
+            recorder.count(uses, direction, bytes);
+        }
     }
 
     /// What moves each fixed layout in host memory.
@@ -199,29 +248,34 @@ impl TabledType {
     }
 
     /// What serves a move on a device now: its kernel if it is there, or is made at once under the policy; the generic kernels otherwise, while the
-    /// background compiles. Copies between types wait for their kernel, which no generic one replaces.
-    pub(crate) fn serving(
-        self: &Arc<TabledType>,
+    /// background compiles. Calls of types with too many parts for those wait for their kernel.
+    pub(crate) fn serving<'a>(
+        self: &'a Arc<TabledType>,
         state: &Arc<DeviceState>,
-        moved: TabledMove<'_>,
+        moved: TabledMove<'a>,
         variant: TabledVariant,
-    ) -> Result<TabledServing<'_>, CudaError> {
+    ) -> Result<TabledServing<'a>, CudaError> {
         // In a forked child, a thread of the parent may have held the lock.
         state.device.check_process()?;
         let key = TabledKey::new(state, moved, variant);
         if let Some(kernel) = find(&self.devices.lock().kernels, key) {
             return Ok(TabledServing::Compiled(kernel));
         }
-        let direction = match moved {
-            TabledMove::Pack => Direction::Pack,
-            TabledMove::Unpack => Direction::Unpack,
-            TabledMove::CopyTo(_) => return self.kernel(state, moved, variant).map(TabledServing::Compiled),
+        if variant.reduction.is_some() {
+            // No generic kernel combines elements.
+            return self.kernel(state, moved, variant).map(TabledServing::Compiled);
+        }
+        // While the background waits until nothing runs, uploads wait with it, and a kernel that runs may wait for this call.
+        let generic = match moved {
+            TabledMove::Pack | TabledMove::Unpack => self.generic(state)?.map(TabledServing::Generic),
+            TabledMove::CopyTo(target) => match (self.generic(state)?, target.generic(state)?) {
+                (Some(source), Some(target)) => Some(TabledServing::Passes([source, target])),
+                _ => None,
+            },
         };
-        let Some(program) = self.program() else {
+        let Some(generic) = generic else {
             return self.kernel(state, moved, variant).map(TabledServing::Compiled);
         };
-        // While the background waits until nothing runs, uploads wait with it, and a kernel that runs may wait for this call.
-        let interpreter = self.interpreter(state, program)?;
         let uses = self.count(key);
         match state.policy {
             Policy::Off => {}
@@ -238,13 +292,18 @@ impl TabledType {
                 let used = uses.fetch_add(1, Ordering::Relaxed);
                 if used == threshold {
                     let (of, on) = (Arc::downgrade(self), Arc::downgrade(state));
-                    let job = CompileTabled { of, state: on, direction, variant, uses };
+                    let job = CompileTabled { of, state: on, moved: moved.into(), variant, uses };
                     state.queue.push(job, state.background_thread);
                 }
             }
         }
-        let kernel = GenericTabled::serving(direction, variant.word);
-        Ok(TabledServing::Generic(kernel, program, interpreter))
+        Ok(generic)
+    }
+
+    /// What the generic kernels need for the type; nothing where it has too many parts.
+    fn generic(&self, state: &Arc<DeviceState>) -> Result<Option<TabledGeneric<'_>>, CudaError> {
+        let Some(program) = self.program() else { return Ok(None) };
+        Ok(Some(TabledGeneric { program, interpreter: self.interpreter(state, program)? }))
     }
 
     /// The counter of the calls that a kernel would have served.
@@ -303,6 +362,7 @@ impl TabledType {
         }
         // No lock is held meanwhile: another thread may compile the same, and its kernel is as good.
         let program = tabled(self.sides(moved), &variant).map_err(without_source)?;
+        check_text(&program.source)?;
         let functions = state.functions(&program.source, &[TABLED_ENTRY])?;
         let tables = state.upload(&program.tables)?.map(Arc::new);
         let made =

@@ -58,18 +58,32 @@ pub(crate) unsafe fn enqueue(
 ///
 /// As for [`enqueue`].
 unsafe fn contiguous(stream: &Stream, places: impl Iterator<Item = (u64, u64)>, bytes: usize) -> Result<(), CudaError> {
-    let (mut to, mut from): (Vec<u64>, Vec<u64>) = places.unzip();
-    let mut lengths = vec![bytes; to.len()];
+    let (to, from): (Vec<u64>, Vec<u64>) = places.unzip();
+    let lengths = vec![bytes; to.len()];
+    // SAFETY: each of `places` has `bytes` bytes of the call, which the device reaches on both sides (contract of `enqueue`), and the
+    // three lists are equally long.
+    unsafe { enqueue_listed(stream, to, from, lengths) }
+}
+
+/// Enqueues copies between listed addresses, in one call if the driver can.
+///
+/// # Safety
+///
+/// The lists are equally long. As for [`enqueue`], for each copy.
+pub(crate) unsafe fn enqueue_listed(
+    stream: &Stream,
+    mut to: Vec<u64>,
+    mut from: Vec<u64>,
+    mut lengths: Vec<usize>,
+) -> Result<(), CudaError> {
     let batched = to.len() > 1
         && !stream.raw().is_null()
         && stream.capture_status()? == CaptureStatus::None
-        // SAFETY: each of `places` has `bytes` bytes of the call, which the device reaches on both sides (contract of `enqueue`),
-        // and the three lists are equally long.
+        // SAFETY: the lists are equally long, and the device reaches both sides of each copy (contract of this function).
         && unsafe { copy::batch(stream, &mut to, &mut from, &mut lengths)? };
     if !batched {
-        for (&to, &from) in to.iter().zip(&from) {
-            // SAFETY: `to` and `from` have `bytes` bytes of the call, which the device reaches on both sides (contract of
-            // `enqueue`).
+        for ((&to, &from), &bytes) in to.iter().zip(&from).zip(&lengths) {
+            // SAFETY: the device reaches both sides of each copy (contract of this function).
             unsafe { copy::between(stream, to, from, bytes)? };
         }
     }

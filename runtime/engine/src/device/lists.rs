@@ -26,6 +26,11 @@ impl DeviceState {
         DeviceBuffer::copy_of(&self.uploads, bytes)
     }
 
+    /// Copies bytes to a buffer that no work uses yet, and returns when they are there; during a capture, too.
+    pub(crate) fn fill(&self, buffer: &mut DeviceBuffer, bytes: &[u8]) -> Result<(), CudaError> {
+        buffer.write_on(&self.uploads, bytes)
+    }
+
     /// Uploads the lists of a kernel, on a stream of their own, and returns when they are there; nothing if there are none.
     pub(crate) fn upload(&self, lists: &[u8]) -> Result<Option<DeviceBuffer>, CudaError> {
         if lists.is_empty() { Ok(None) } else { self.uploaded(lists).map(Some) }

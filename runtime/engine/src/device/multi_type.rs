@@ -21,7 +21,7 @@ pub(crate) trait KernelSpec: Send + Sync + 'static {
 
 /// A kernel for several types, as soon as it is there.
 pub(crate) struct MultiTypeKernel<S: KernelSpec> {
-    pub(super) spec: S,
+    pub(crate) spec: S,
     /// Calls that the generic kernels served in its place.
     uses: Arc<AtomicU32>,
     /// Whether a thread compiles it, or a job of the background will.
@@ -78,7 +78,7 @@ impl<S: KernelSpec> MultiTypeKernel<S> {
     }
 
     /// The same; requests it if it should be compiled.
-    pub(super) fn serving(self: &Arc<MultiTypeKernel<S>>, state: &Arc<DeviceState>) -> Option<&Arc<S::Code>> {
+    pub(crate) fn serving(self: &Arc<MultiTypeKernel<S>>, state: &Arc<DeviceState>) -> Option<&Arc<S::Code>> {
         if let Some(code) = self.code.get() {
             return code.as_ref();
         }

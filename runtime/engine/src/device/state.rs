@@ -4,6 +4,7 @@ use super::buffers::{DoubleBuffers, Pool, Ring, Stage};
 use super::generic::Generic;
 use super::idle::Idle;
 use super::model::TransferModel;
+use super::pass_buffers::{PassBuffer, PassBuffers};
 use super::table_uploads::{TableUpload, TableUploads};
 use crate::policy::Policy;
 use crate::worker::{Job, Queue};
@@ -57,6 +58,8 @@ pub(crate) struct DeviceState {
     pub(super) stages: Pool<Stage>,
     /// Memory for the index tables of calls.
     table_uploads: TableUploads,
+    /// Memory that the bytes of copies pass through.
+    pass_buffers: PassBuffers,
     /// Where pinned buffers come from, if not from CUDA.
     staging: Option<Arc<dyn StagingAllocator>>,
 }
@@ -107,6 +110,7 @@ impl DeviceState {
             rings: Pool::default(),
             stages: Pool::default(),
             table_uploads: TableUploads::default(),
+            pass_buffers: PassBuffers::default(),
             staging,
         }))
     }
@@ -164,6 +168,24 @@ impl DeviceState {
     pub(crate) fn keep_upload(self: &Arc<DeviceState>, upload: TableUpload, stream: &Stream) -> Result<(), CudaError> {
         if let Some(oldest) = self.table_uploads.keep(upload, stream)? {
             // Its kernel may still be running.
+            self.retire(oldest);
+        }
+        Ok(())
+    }
+
+    /// Memory that the bytes of a copy pass through.
+    pub(crate) fn pass_buffer(&self, bytes: usize) -> Result<PassBuffer, CudaError> {
+        self.pass_buffers.take(&self.device, bytes)
+    }
+
+    /// Keeps it for the next copy, behind the kernels that were enqueued on the stream.
+    pub(crate) fn keep_pass_buffer(
+        self: &Arc<DeviceState>,
+        buffer: PassBuffer,
+        stream: &Stream,
+    ) -> Result<(), CudaError> {
+        if let Some(oldest) = self.pass_buffers.keep(buffer, stream)? {
+            // Its kernels may still be running.
             self.retire(oldest);
         }
         Ok(())

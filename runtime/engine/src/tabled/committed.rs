@@ -11,6 +11,7 @@ use crate::error::PackError;
 use crate::memory::{Memory, MemoryMut, Room};
 use crate::range::Range;
 use dtc_compiler::datatype::{TableKind, TabledDatatype};
+use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::TabledVariant;
 use smallvec::SmallVec;
 use std::fmt;
@@ -41,6 +42,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct CommittedTabled {
     pub(super) shared: Arc<TabledType>,
+    pub(super) datatype: TabledDatatype,
     pub(super) engine: Engine,
 }
 
@@ -55,7 +57,8 @@ impl Engine {
     ///
     /// See [`CommittedTabled`] for an example.
     pub fn commit_tabled(&self, datatype: &TabledDatatype) -> CommittedTabled {
-        CommittedTabled { shared: self.shared.tabled_type_of(datatype), engine: self.clone() }
+        let shared = self.shared.tabled_type_of(datatype);
+        CommittedTabled { shared, datatype: datatype.clone(), engine: self.clone() }
     }
 }
 
@@ -107,6 +110,7 @@ impl CommittedTabled {
         // SAFETY: `safe_call` checked that all places lie in the memory, which is only read, that the range fits the packed bytes, and that
         // entries are below the places. A mutable slice overlaps no other memory.
         unsafe { host::run::<true>(&self.shared, &call, addresses) };
+        self.shared.count_use(Direction::Pack, call.bytes());
         Ok(call.bytes() as usize)
     }
 
@@ -129,11 +133,12 @@ impl CommittedTabled {
         let addresses = Addresses { memory: memory.address(), packed: packed.as_ptr().cast_mut() };
         // SAFETY: as for `pack`; the packed bytes are only read.
         unsafe { host::run::<false>(&self.shared, &call, addresses) };
+        self.shared.count_use(Direction::Unpack, call.bytes());
         Ok(call.bytes() as usize)
     }
 
-    /// Has the kernels on a device that whole calls between allocations need, compiled now if they are in no store: for callers who will
-    /// capture their first call, or copy between types. Under every policy; without it, generic kernels serve the first packs and unpacks.
+    /// Has the kernels on a device that whole packs and unpacks between allocations need, compiled now if they are in no store: for callers who will
+    /// capture their first call. Under every policy; without it, generic kernels serve the first calls.
     ///
     /// # Errors
     ///
@@ -155,7 +160,27 @@ impl CommittedTabled {
         Ok(())
     }
 
-    fn safe_call<'t>(
+    /// The same for copies to another type.
+    ///
+    /// # Errors
+    ///
+    /// As for [`CommittedTabled::prepare`].
+    ///
+    /// ```
+    /// # fn ready(gpu: &dtc_runtime::Gpu, from: &dtc_runtime::CommittedTabled, to: &dtc_runtime::CommittedTabled) -> Result<(), dtc_runtime::TabledError> {
+    /// from.prepare_copy(to, gpu)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn prepare_copy(&self, target: &CommittedTabled, gpu: &Gpu) -> Result<(), TabledError> {
+        let (one, other) = (&self.shared, &target.shared);
+        let (word, most) = (one.granularity.min(other.granularity), one.most_bytes.max(other.most_bytes));
+        one.kernel(&gpu.state, TabledMove::CopyTo(other), TabledVariant::new(word, most, false))?;
+        Ok(())
+    }
+
+    /// A call in host memory, which lies within the memory whatever the tables hold.
+    pub(super) fn safe_call<'t>(
         &self,
         room: Room,
         tables: &[IndexTable<'t>],

@@ -13,3 +13,12 @@ pub(super) struct DeviceEnd<'a> {
     /// The first packed byte.
     pub(super) first: u64,
 }
+
+/// The other end.
+#[derive(Clone, Copy)]
+pub(super) enum Packed<'a> {
+    /// The address of the first packed byte that is moved.
+    Bytes(u64),
+    /// Elements of another type.
+    Elements(DeviceEnd<'a>),
+}

@@ -1,7 +1,8 @@
 //! What can be wrong with a call of a type with index tables.
 
-use crate::error::PackError;
+use crate::error::{AccumulateError, PackError};
 use crate::transfers::TransferError;
+use dtc_compiler::operation::Reduction;
 use dtc_cuda::CudaError;
 use thiserror::Error;
 
@@ -80,6 +81,28 @@ pub enum TabledError {
         /// Packed bytes of the destination.
         destination_bytes: u64,
     },
+    /// The reduction does not fit the call.
+    #[error(transparent)]
+    Accumulate(#[from] AccumulateError),
+    /// A device combines elements whose bytes follow each other, of 1, 2, 4, 8 or 16 bytes.
+    #[error(
+        "operation: expected elements that strides and lengths of the type are multiples of, on a GPU, found {reduction} with \
+         multiples of {granularity} bytes"
+    )]
+    Apart {
+        /// What is done to which elements.
+        reduction: Reduction,
+        /// What strides and lengths are multiples of.
+        granularity: u32,
+    },
+    /// A transfer of a batch is wrong.
+    #[error("transfer {item}: {error}")]
+    Item {
+        /// Its place among those of the batch.
+        item: usize,
+        /// What is wrong.
+        error: Box<TabledError>,
+    },
     /// A range, or a side, is wrong.
     #[error(transparent)]
     Call(#[from] PackError),
@@ -92,6 +115,11 @@ pub enum TabledError {
 }
 
 impl TabledError {
+    /// The same of a transfer of a batch.
+    pub(super) fn of_item(self, item: usize) -> TabledError {
+        TabledError::Item { item, error: Box::new(self) }
+    }
+
     /// What a kernel noted in the 24 bytes of [`TabledTransfer::reporting`](crate::TabledTransfer::reporting), as three numbers: the first entry
     /// beyond the `places` of its table that it met. Nothing if all were below. In a copy, the tables of the destination follow those of the
     /// source.

@@ -2,7 +2,8 @@
 
 use crate::cached_type::tabled::TabledType;
 use crate::cpu::Addresses;
-use dtc_compiler::tabled::Entries;
+use dtc_compiler::tabled::{Entries, TabledCopy};
+use dtc_microkernels::accumulate::AccumulateFn;
 use smallvec::SmallVec;
 
 /// Few tables need no allocation.
@@ -37,11 +38,7 @@ pub(super) unsafe fn run<const PACK: bool>(shared: &TabledType, call: &HostCall<
         for copy in block.copies() {
             let from = copy.position.max(call.first);
             let to = (copy.position + block.bytes).min(call.end);
-            let origin = if copy.absolute {
-                std::ptr::with_exposed_provenance_mut(copy.place as usize)
-            } else {
-                memory.wrapping_add(copy.place as usize)
-            };
+            let origin = origin(memory, &copy);
             let packed = packed.wrapping_add((from - call.first) as usize);
             let (skip, take) = (from - copy.position, to - from);
             // SAFETY: the fixed layout lies where an entry leads to, and its packed bytes `from .. to` are moved; both sides
@@ -60,6 +57,61 @@ pub(super) unsafe fn run<const PACK: bool>(shared: &TabledType, call: &HostCall<
                 }
             }
         }
+    }
+}
+
+/// Combines the elements of a call with packed ones: of layouts with gaps, through a buffer.
+///
+/// # Safety
+///
+/// As for [`run`], with memory that is readable and writable, and initialised. The range is whole elements of `unit` bytes, and so is each fixed layout;
+/// the processor has what `accumulate` was selected for.
+pub(super) unsafe fn accumulate(
+    shared: &TabledType,
+    call: &HostCall<'_>,
+    addresses: Addresses,
+    (accumulate, unit): (AccumulateFn, u64),
+) {
+    /// Bytes that are combined at a time: they stay in the nearest cache but one.
+    const BUFFER: u64 = 48 << 10;
+    let programs = shared.programs();
+    let mut buffer: Vec<u8> = Vec::new();
+    for block in shared.layout.blocks(&call.tables, call.first, call.end) {
+        let (program, contiguous) = (&programs[block.fixed], shared.layout.fixed_layouts()[block.fixed].contiguous());
+        for copy in block.copies() {
+            let origin = origin(addresses.memory, &copy);
+            let (mut at, end) = (copy.position.max(call.first), (copy.position + block.bytes).min(call.end));
+            while at < end {
+                let most = if contiguous.is_some() { u64::MAX } else { BUFFER / unit * unit };
+                let (skip, take) = (at - copy.position, most.min(end - at));
+                let packed = addresses.packed.wrapping_add((at - call.first) as usize);
+                // SAFETY: the fixed layout lies where an entry leads to, and its packed bytes from `skip` on are combined, which are whole elements; both
+                // sides have them (contract of this function). The buffer has as many bytes.
+                unsafe {
+                    let theirs = std::slice::from_raw_parts(packed, take as usize);
+                    if let Some((offset, _)) = contiguous {
+                        let place = origin.wrapping_offset(offset as isize).wrapping_add(skip as usize);
+                        accumulate(std::slice::from_raw_parts_mut(place, take as usize), theirs);
+                    } else {
+                        buffer.resize(take as usize, 0);
+                        let passed = Addresses { memory: origin, packed: buffer.as_mut_ptr() };
+                        program.range::<true>(None, passed, skip, take);
+                        accumulate(&mut buffer, theirs);
+                        program.range::<false>(None, Addresses { packed: buffer.as_mut_ptr(), ..passed }, skip, take);
+                    }
+                }
+                at += take;
+            }
+        }
+    }
+}
+
+/// Where the origin of a fixed layout lies. `memory`: of the call.
+fn origin(memory: *mut u8, copy: &TabledCopy) -> *mut u8 {
+    if copy.absolute {
+        std::ptr::with_exposed_provenance_mut(copy.place as usize)
+    } else {
+        memory.wrapping_add(copy.place as usize)
     }
 }
 

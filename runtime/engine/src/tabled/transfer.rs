@@ -1,10 +1,10 @@
 //! Calls of types with index tables on data in any memory.
 
 use super::committed::CommittedTabled;
-use super::device_end::DeviceEnd;
+use super::device_end::{DeviceEnd, Packed};
 use super::error::TabledError;
 use super::host::{self, HostCall};
-use super::launch::{Packed, TabledLaunch};
+use super::launch::TabledLaunch;
 use super::table::{IndexTable, TableSource};
 use crate::cached_type::tabled::TabledMove;
 use crate::cpu::Addresses;
@@ -13,6 +13,9 @@ use crate::endpoint::Endpoint;
 use crate::multiprocessors::Multiprocessors;
 use crate::range::Range;
 use crate::transfers::Located;
+use dtc_compiler::operation::{Operation, Reduction};
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::TabledVariant;
 use dtc_cuda::{MemoryKind, Stream};
 use std::ops::RangeBounds;
 
@@ -36,6 +39,7 @@ pub struct TabledElements<'a> {
 ///    endpoint names, if it names one. The sides do not overlap.
 /// 2. A table at an address has as many entries as it says. They do not change while the work runs; between replays of a graph they may.
 /// 3. A table of addresses that only a device reads has multiples of the type's alignment, or 0.
+/// 4. The memory of an accumulation is readable, too, and so is the destination of a copy.
 ///
 /// # Example
 ///
@@ -61,6 +65,7 @@ pub struct TabledTransfer<'a> {
 enum TabledAction<'a> {
     Pack(Endpoint),
     Unpack(Endpoint),
+    Accumulate(Reduction, Endpoint),
     Copy(TabledElements<'a>),
 }
 
@@ -96,6 +101,12 @@ impl<'a> TabledElements<'a> {
         self.transfer(TabledAction::Unpack(packed.into()))
     }
 
+    /// An unpack with an operation: each element becomes itself OP the packed one. On a device, strides and lengths of the type are multiples of an
+    /// element of 1, 2, 4, 8 or 16 bytes, and the kernel is compiled at the first call under every policy. Where a place occurs twice, its value is not defined.
+    pub fn accumulate(self, reduction: Reduction, packed: impl Into<Endpoint>) -> TabledTransfer<'a> {
+        self.transfer(TabledAction::Accumulate(reduction, packed.into()))
+    }
+
     /// A copy to elements of another type with as many packed bytes, each to the place of its packed position there.
     pub fn copy_to(self, destination: TabledElements<'a>) -> TabledTransfer<'a> {
         self.transfer(TabledAction::Copy(destination))
@@ -122,15 +133,26 @@ impl<'a> TabledElements<'a> {
 }
 
 /// A transfer that fits its types, with both ends located.
-struct CheckedTabled<'a> {
+pub(super) struct CheckedTabled<'a> {
     range: Range,
     memory: Located,
     other: Located,
     destination: Option<(TabledElements<'a>, Range)>,
 }
 
+impl CheckedTabled<'_> {
+    /// The device that moves the bytes, if one has an end.
+    pub(super) fn device(&self) -> Option<u32> {
+        [self.memory.kind(), self.other.kind()].into_iter().find_map(|kind| match kind {
+            MemoryKind::Device(ordinal) => Some(ordinal),
+            _ => None,
+        })
+    }
+}
+
 impl<'a> TabledTransfer<'a> {
-    /// On so many multiprocessors. [`Multiprocessors::None`] is as `All`.
+    /// On so many multiprocessors. With [`Multiprocessors::None`], copies of the driver move the bytes where all tables are slices and lead to at most
+    /// 16,384 blocks without gaps: in one call of the driver from 12.8 on, on other streams than the legacy default one, outside captures. Otherwise it is as `All`.
     pub fn on(self, multiprocessors: Multiprocessors) -> TabledTransfer<'a> {
         TabledTransfer { multiprocessors, ..self }
     }
@@ -154,12 +176,7 @@ impl<'a> TabledTransfer<'a> {
     /// The contract of [`TabledTransfer`].
     pub unsafe fn run(&self) -> Result<u64, TabledError> {
         let Some(checked) = self.checked()? else { return Ok(0) };
-        let kinds = [checked.memory.kind(), checked.other.kind()];
-        let device = kinds.into_iter().find_map(|kind| match kind {
-            MemoryKind::Device(ordinal) => Some(ordinal),
-            _ => None,
-        });
-        let Some(ordinal) = device else {
+        let Some(ordinal) = checked.device() else {
             // SAFETY: the contract of this function, in memory that the processor reaches.
             return unsafe { self.run_on_host(&checked) };
         };
@@ -174,8 +191,8 @@ impl<'a> TabledTransfer<'a> {
     /// Enqueues the work on a CUDA stream, whose device moves the bytes, and returns at once. Returns how many bytes will be moved. May be
     /// captured into a graph: each replay reads the entries that tables on the device hold then.
     ///
-    /// Generic kernels serve packs and unpacks until the kernel of the type is compiled, as the policy says. The first copy between two types
-    /// compiles its kernel, or finds it in the store of compiled code, under every policy.
+    /// Generic kernels serve until the kernel of the types is compiled, as the policy says: a copy between two types by three passes over memory that is
+    /// kept for the next one.
     ///
     /// # Errors
     ///
@@ -192,10 +209,14 @@ impl<'a> TabledTransfer<'a> {
     }
 
     /// The transfer with both ends located; nothing if it moves no bytes, and may lie anywhere.
-    fn checked(&self) -> Result<Option<CheckedTabled<'a>>, TabledError> {
+    pub(super) fn checked(&self) -> Result<Option<CheckedTabled<'a>>, TabledError> {
         let range = self.elements.checked_range()?;
         let (side, other, destination) = match self.action {
             TabledAction::Pack(packed) | TabledAction::Unpack(packed) => ("packed bytes", packed, None),
+            TabledAction::Accumulate(reduction, packed) => {
+                self.elements.of.check_reduction(reduction, range)?;
+                ("packed bytes", packed, None)
+            }
             TabledAction::Copy(destination) => {
                 let to = destination.checked_range()?;
                 if to.length() != range.length() {
@@ -215,7 +236,8 @@ impl<'a> TabledTransfer<'a> {
     /// # Safety
     ///
     /// The contract of [`TabledTransfer`], in memory that the processor reaches.
-    unsafe fn run_on_host(&self, checked: &CheckedTabled<'a>) -> Result<u64, TabledError> {
+    pub(super) unsafe fn run_on_host(&self, checked: &CheckedTabled<'a>) -> Result<u64, TabledError> {
+        self.count_use(checked);
         let shared = &self.elements.of.shared;
         let call = self.elements.host_call(checked.range)?;
         let addresses = Addresses { memory: self.elements.memory.address(), packed: checked.other.address() };
@@ -223,16 +245,24 @@ impl<'a> TabledTransfer<'a> {
             Some((destination, range)) => Some((destination, destination.host_call(*range)?)),
             None => None,
         };
-        // SAFETY: `checked` found every entry below its places, or an aligned address. The bytes that they lead to are readable on one side and
+        let accumulate = match self.action {
+            TabledAction::Accumulate(reduction, _) => {
+                self.elements.of.on_processor(reduction)?.zip(Some(reduction.element().size()))
+            }
+            _ => None,
+        };
+        // SAFETY: `checked` found every entry below its places, or an aligned address, and whole elements of a reduction. The bytes that they lead to are readable on one side and
         // writable on the other, and the sides do not overlap (contract of this function).
         unsafe {
             if let Some((destination, to)) = destination {
                 let target = (&*destination.of.shared, &to, destination.memory.address());
                 host::copy((shared, &call, addresses.memory), target, self.elements.skips);
-            } else if matches!(self.action, TabledAction::Unpack(_)) {
-                host::run::<false>(shared, &call, addresses);
-            } else {
+            } else if let Some((accumulate, unit)) = accumulate {
+                host::accumulate(shared, &call, addresses, (accumulate, unit));
+            } else if matches!(self.action, TabledAction::Pack(_)) {
                 host::run::<true>(shared, &call, addresses);
+            } else {
+                host::run::<false>(shared, &call, addresses);
             }
         }
         Ok(call.bytes())
@@ -247,6 +277,29 @@ impl<'a> TabledTransfer<'a> {
         gpu: &Gpu,
         stream: &Stream,
     ) -> Result<u64, TabledError> {
+        let launch = self.launch(checked, gpu)?;
+        self.count_use(checked);
+        // SAFETY: the contract of this function; the device reaches both ends, and `enqueue` brings tables of the host to it.
+        unsafe { launch.enqueue(&self.elements.of.engine, gpu, stream)? };
+        Ok(launch.bytes)
+    }
+
+    /// Counts the call, if the process records: a copy is a pack of the one type, and an unpack of the other.
+    pub(super) fn count_use(&self, checked: &CheckedTabled<'_>) {
+        let (shared, bytes) = (&self.elements.of.shared, checked.range.length());
+        match (self.action, &checked.destination) {
+            (TabledAction::Unpack(_) | TabledAction::Accumulate(..), _) => shared.count_use(Direction::Unpack, bytes),
+            (_, destination) => {
+                shared.count_use(Direction::Pack, bytes);
+                if let Some((destination, _)) = destination {
+                    destination.of.shared.count_use(Direction::Unpack, bytes);
+                }
+            }
+        }
+    }
+
+    /// The call as a device sees it, which reaches both ends.
+    pub(super) fn launch(&self, checked: &CheckedTabled<'a>, gpu: &Gpu) -> Result<TabledLaunch<'a>, TabledError> {
         let bytes = checked.range.length();
         let engine = &self.elements.of.engine;
         engine.check_reach(gpu, "memory", checked.memory.kind())?;
@@ -258,7 +311,9 @@ impl<'a> TabledTransfer<'a> {
                 let end = destination.device_end(*range, checked.other);
                 (TabledMove::CopyTo(end.shared), Packed::Elements(end))
             }
-            (TabledAction::Unpack(_), _) => (TabledMove::Unpack, Packed::Bytes(checked.other.device_address())),
+            (TabledAction::Unpack(_) | TabledAction::Accumulate(..), _) => {
+                (TabledMove::Unpack, Packed::Bytes(checked.other.device_address()))
+            }
             _ => (TabledMove::Pack, Packed::Bytes(checked.other.device_address())),
         };
         let over_link = [checked.memory.kind(), checked.other.kind()].contains(&MemoryKind::Pinned);
@@ -276,10 +331,18 @@ impl<'a> TabledTransfer<'a> {
             }
             None => 0,
         };
-        let launch = TabledLaunch { elements, packed, moved, bytes, most, report };
-        // SAFETY: the contract of this function; the device reaches both ends, and `enqueue` brings tables of the host to it.
-        unsafe { launch.enqueue(engine, gpu, stream)? };
-        Ok(bytes)
+        let copied = self.multiprocessors == Multiprocessors::None;
+        let reduction = match self.action {
+            TabledAction::Accumulate(reduction, _) if reduction.operation() != Operation::Replace => Some(reduction),
+            _ => None,
+        };
+        if let Some(reduction) = reduction {
+            let granularity = elements.shared.granularity;
+            let end = elements.shared.most_bytes;
+            TabledVariant::accumulating(reduction, granularity, end, false)
+                .ok_or(TabledError::Apart { reduction, granularity })?;
+        }
+        Ok(TabledLaunch { elements, packed, moved, reduction, bytes, most, copied, report })
     }
 }
 

@@ -11,6 +11,9 @@ use dtc_cuda::{CaptureStatus, CudaError, DeviceBuffer, Scope, Stream, graph};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+/// What is brought to the device for a call: few tables are short.
+pub(super) type TableBytes = SmallVec<[u8; 1024]>;
+
 /// The tables of one end.
 pub(super) type DeviceTables = SmallVec<[TabledEntries; 4]>;
 
@@ -24,26 +27,37 @@ pub(super) enum Uploaded {
 
 impl Uploaded {
     /// Brings the tables there, in the order of the stream; nothing if none lies in host memory.
-    pub(super) fn new(ends: &[DeviceEnd<'_>], gpu: &Gpu, stream: &Stream) -> Result<Option<Uploaded>, CudaError> {
-        let mut bytes: SmallVec<[u8; 1024]> = SmallVec::new();
-        for table in ends.iter().flat_map(|end| end.tables) {
-            match table.source() {
-                TableSource::Host(Entries::Narrow(entries)) => bytes.extend_from_slice(bytemuck::cast_slice(entries)),
-                TableSource::Host(Entries::Wide(entries)) => bytes.extend_from_slice(bytemuck::cast_slice(entries)),
-                TableSource::Anywhere { .. } => {}
-            }
-            bytes.resize(bytes.len().next_multiple_of(TABLE_BOUNDARY), 0);
-        }
+    pub(super) fn new(ends: &[DeviceEnd<'_>], gpu: &Gpu, stream: &Stream) -> Result<Option<Uploaded>, TabledError> {
+        let bytes = host_tables(ends);
         if bytes.is_empty() {
             return Ok(None);
         }
+        Uploaded::placed(bytes.len(), gpu, stream, |_| Ok(bytes)).map(Some)
+    }
+
+    /// Brings bytes there, at most `length`, in the order of the stream. `write` makes them for the address that they will have.
+    pub(super) fn placed(
+        length: usize,
+        gpu: &Gpu,
+        stream: &Stream,
+        write: impl FnOnce(u64) -> Result<TableBytes, TabledError>,
+    ) -> Result<Uploaded, TabledError> {
         // The legacy default stream is never captured, and may not be asked while others are.
         if stream.capture_status() == Ok(CaptureStatus::Active) {
-            return Ok(Some(Uploaded::InGraph(Arc::new(gpu.state.uploaded(&bytes)?))));
+            let mut buffer = DeviceBuffer::new(gpu.device(), length)?;
+            let bytes = write(buffer.address())?;
+            gpu.state.fill(&mut buffer, &bytes)?;
+            return Ok(Uploaded::InGraph(Arc::new(buffer)));
         }
-        let mut upload = gpu.state.table_upload(bytes.len())?;
-        upload.enqueue(stream, &bytes)?;
-        Ok(Some(Uploaded::Kept(upload)))
+        let mut upload = gpu.state.table_upload(length)?;
+        match write(upload.address()) {
+            Ok(bytes) => upload.enqueue(stream, &bytes)?,
+            Err(error) => {
+                gpu.state.keep_upload(upload, stream)?;
+                return Err(error);
+            }
+        }
+        Ok(Uploaded::Kept(upload))
     }
 
     pub(super) fn address(&self) -> u64 {
@@ -68,7 +82,21 @@ impl Uploaded {
 }
 
 /// Bytes on whose multiples the entries of a table begin: more than the widest entry has.
-const TABLE_BOUNDARY: usize = 16;
+pub(super) const TABLE_BOUNDARY: usize = 16;
+
+/// The tables in host memory, one after the other.
+pub(super) fn host_tables(ends: &[DeviceEnd<'_>]) -> TableBytes {
+    let mut bytes = TableBytes::new();
+    for table in ends.iter().flat_map(|end| end.tables) {
+        match table.source() {
+            TableSource::Host(Entries::Narrow(entries)) => bytes.extend_from_slice(bytemuck::cast_slice(entries)),
+            TableSource::Host(Entries::Wide(entries)) => bytes.extend_from_slice(bytemuck::cast_slice(entries)),
+            TableSource::Anywhere { .. } => {}
+        }
+        bytes.resize(bytes.len().next_multiple_of(TABLE_BOUNDARY), 0);
+    }
+    bytes
+}
 
 /// The tables of each end, with those of the host one after the other from an address on.
 pub(super) fn tables_of(

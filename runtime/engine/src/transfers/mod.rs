@@ -40,4 +40,5 @@ pub use path::TransferPath;
 pub use request::Request;
 pub use transfer::{Elements, Transfer};
 
+pub(crate) use batch::{batch_item, packed_end};
 pub(crate) use place::Located;

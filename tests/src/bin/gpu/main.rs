@@ -41,6 +41,7 @@ mod shapes;
 mod spinning;
 mod stores;
 mod tabled;
+mod tabled_batches;
 mod tier;
 mod transfers;
 mod types;
@@ -119,6 +120,7 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     accumulate::add(tests, on);
     copies::add(tests, on);
     tabled::add(tests, on);
+    tabled_batches::add(tests, on);
     cudarc::add(tests, on);
     transfers::add(tests, on);
     several_kinds::add(tests, on);

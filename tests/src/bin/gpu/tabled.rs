@@ -5,6 +5,7 @@ use crate::tier::OnTier;
 use dtc_compiler::tabled::{Entries, TabledLayout, TabledPiece};
 use dtc_runtime::cuda::{CaptureMode, Device, DeviceBuffer, Nvrtc, PinnedBuffer, Stream};
 use dtc_runtime::datatype::{TableKind, TabledDatatype};
+use dtc_runtime::operation::{Element, Operation, Reduction};
 use dtc_runtime::store::Config;
 use dtc_runtime::{BundleWriter, CommittedTabled, Endpoint, Engine, IndexTable, Multiprocessors, TabledError};
 use dtc_tests::generate::tabled::{Tabled, tabled};
@@ -16,7 +17,7 @@ use std::fs;
 const TYPES: u64 = 12;
 
 /// The byte of memory that nothing writes.
-const POISON: u8 = 0xa5;
+pub const POISON: u8 = 0xa5;
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
     let mut test = |name: &str, run: fn(&OnTier) -> Outcome| {
@@ -25,6 +26,9 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     };
     test("packs and unpacks of drawn types", drawn);
     test("copies between drawn types", copies);
+    test("copies in parts through kept memory", long_copy);
+    test("blocks by copies of the driver", driver_copies);
+    test("accumulations", accumulations);
     test("a graph reads what its table holds then", replays);
     test("entries beyond the places are noted, and not followed", beyond);
     test("tables of addresses", addresses);
@@ -32,21 +36,21 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     test("two GPUs: packs, unpacks and copies over the link", over_the_link);
 }
 
-fn random(rng: &mut SmallRng, bytes: usize) -> Vec<u8> {
+pub fn random(rng: &mut SmallRng, bytes: usize) -> Vec<u8> {
     let mut all = vec![0; bytes];
     rng.fill(&mut all[..]);
     all
 }
 
 /// A buffer that begins `shift` bytes behind an allocation.
-struct Shifted {
+pub struct Shifted {
     buffer: DeviceBuffer,
     shift: usize,
     bytes: usize,
 }
 
 impl Shifted {
-    fn new(on: &OnTier, contents: &[u8], shift: usize) -> Result<Shifted, String> {
+    pub fn new(on: &OnTier, contents: &[u8], shift: usize) -> Result<Shifted, String> {
         let mut buffer = DeviceBuffer::new(on.gpu.device(), contents.len() + shift + 1).map_err(text)?;
         buffer.fill(POISON).map_err(text)?;
         if !contents.is_empty() {
@@ -55,12 +59,12 @@ impl Shifted {
         Ok(Shifted { buffer, shift, bytes: contents.len() })
     }
 
-    fn address(&self) -> Endpoint {
+    pub fn address(&self) -> Endpoint {
         let address = std::ptr::with_exposed_provenance::<u8>(self.buffer.address() as usize + self.shift);
         Endpoint::of_kind(self.buffer.kind(), address)
     }
 
-    fn read(&self) -> Result<Vec<u8>, String> {
+    pub fn read(&self) -> Result<Vec<u8>, String> {
         let mut contents = vec![0; self.bytes];
         if self.bytes > 0 {
             self.buffer.read(self.shift, &mut contents).map_err(text)?;
@@ -70,19 +74,19 @@ impl Shifted {
 }
 
 /// A drawn type, its tables in a form that a kernel reads, and the pieces of a range.
-struct Subject {
-    name: String,
-    committed: CommittedTabled,
+pub struct Subject {
+    pub name: String,
+    pub committed: CommittedTabled,
     datatype: TabledDatatype,
     tables: Vec<Vec<i64>>,
     on_device: Vec<DeviceBuffer>,
     wide: bool,
     pieces: Vec<TabledPiece>,
-    total: u64,
+    pub total: u64,
 }
 
 impl Subject {
-    fn new(on: &OnTier, seed: u64) -> Result<Subject, String> {
+    pub fn new(on: &OnTier, seed: u64) -> Result<Subject, String> {
         let Tabled { datatype, tables } = tabled(&mut SmallRng::seed_from_u64(seed), true);
         let layout = TabledLayout::new(&datatype);
         let entries: Vec<Entries<'_>> = tables.iter().map(|table| Entries::Wide(table)).collect();
@@ -109,7 +113,7 @@ impl Subject {
         Ok(Subject { name, committed, datatype, tables, on_device, wide, pieces, total })
     }
 
-    fn passed(&self, in_host_memory: bool) -> Vec<IndexTable<'_>> {
+    pub fn passed(&self, in_host_memory: bool) -> Vec<IndexTable<'_>> {
         let each = self.tables.iter().zip(&self.on_device);
         each.map(|(table, buffer)| {
             if in_host_memory { IndexTable::from(table) } else { IndexTable::at(buffer, self.wide, table.len() as u64) }
@@ -117,12 +121,12 @@ impl Subject {
         .collect()
     }
 
-    fn memory_bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         self.datatype.facts().true_ub as usize
     }
 
     /// Where the packed bytes of a range lie: position, place, bytes.
-    fn within(&self, first: u64, end: u64) -> impl Iterator<Item = (usize, usize, usize)> {
+    pub fn within(&self, first: u64, end: u64) -> impl Iterator<Item = (usize, usize, usize)> {
         self.pieces.iter().filter_map(move |piece| {
             let (from, to) = (piece.position.max(first), (piece.position + piece.bytes).min(end));
             let place = piece.place + from.saturating_sub(piece.position);
@@ -146,7 +150,11 @@ fn drawn(on: &OnTier) -> Outcome {
             let memory = Shifted::new(on, &contents, shift)?;
             let packed = Shifted::new(on, &vec![POISON; bytes], [0, first as usize % 16, 5][round % 3])?;
             let elements = subject.committed.at(memory.address(), &tables).bytes(first..end).skipping();
-            let some = if round == 4 { Multiprocessors::AtMost(2) } else { Multiprocessors::All };
+            let some = match round {
+                3 => Multiprocessors::None,
+                4 => Multiprocessors::AtMost(2),
+                _ => Multiprocessors::All,
+            };
             // SAFETY: the memory has all places, and the packed bytes are as many as the range.
             unsafe { elements.pack(packed.address()).on(some).run().map_err(text)? };
             let mut expected = vec![POISON; bytes];
@@ -211,6 +219,132 @@ fn copies(on: &OnTier) -> Outcome {
         expect(to.read()? == expected, || format!("{bytes} bytes from {first} of {} to {}", source.name, target.name))?;
     }
     expect(made > 0, || "no copy moved a byte".to_owned())?;
+    Ok(())
+}
+
+/// More bytes than pass through the kept memory at a time, from the middle of a page on, with an entry skipped on either side.
+fn long_copy(on: &OnTier) -> Outcome {
+    const PAGE: usize = 1 << 20;
+    let commit = |pitch: usize| {
+        let notation = format!("table 0 12 10 {pitch} (contiguous {PAGE} byte)");
+        notation.parse().map(|datatype| on.engine.commit_tabled(&datatype)).map_err(text)
+    };
+    let (source, target) = (commit(PAGE)?, commit(PAGE + 64)?);
+    let mut rng = SmallRng::seed_from_u64(9);
+    let (read, written) = (random(&mut rng, 12 * PAGE), random(&mut rng, 12 * (PAGE + 64)));
+    let (from, to) = (Shifted::new(on, &read, 0)?, Shifted::new(on, &written, 0)?);
+    let (entries, places) = ([7i32, 3, 0, -1, 11, 2, 5, 1, 10, 4], [0i32, 1, 2, 3, -1, 5, 6, 7, 8, 11]);
+    let (tables, others) = ([IndexTable::from(&entries)], [IndexTable::from(&places)]);
+    let (first, bytes) = (PAGE / 2, 9 * PAGE);
+    let range = first as u64..(first + bytes) as u64;
+    let elements = source.at(from.address(), &tables).bytes(range.clone()).skipping();
+    let destination = target.at(to.address(), &others).bytes(range).skipping();
+    // SAFETY: both memories have all places.
+    unsafe { elements.copy_to(destination).run().map_err(text)? };
+    let mut expected = written;
+    for page in 0..10 {
+        let (begin, end) = ((page * PAGE).max(first), ((page + 1) * PAGE).min(first + bytes));
+        if entries[page] >= 0 && places[page] >= 0 && begin < end {
+            let (from, to) = (entries[page] as usize * PAGE, places[page] as usize * (PAGE + 64));
+            let within = begin - page * PAGE;
+            expected[to + within..][..end - begin].copy_from_slice(&read[from + within..][..end - begin]);
+        }
+    }
+    expect(to.read()? == expected, || "a copy of 9 MiB".to_owned())?;
+    Ok(())
+}
+
+/// Sums of doubles at any address, of a part of the packed bytes, and with an entry that is skipped; alone and twice in a batch.
+fn accumulations(on: &OnTier) -> Outcome {
+    let rows =
+        on.engine.commit_tabled(&"hvector 2 1 4096 (table 0 16 8 256 (vector 4 3 5 double))".parse().map_err(text)?);
+    let sum = Reduction::new(Operation::Sum, Element::F64).map_err(text)?;
+    let odd = Reduction::new(Operation::MinLoc, Element::DoubleInt).map_err(text)?;
+    let numbers = |begin: usize, count: usize| (begin..begin + count).map(|at| at as f64).collect::<Vec<f64>>();
+    let bytes_of = |numbers: &[f64]| numbers.iter().flat_map(|number| number.to_ne_bytes()).collect::<Vec<u8>>();
+    let entries = [9i32, -1, 15, 0];
+    let tables = [IndexTable::from(&entries)];
+    let (all, first, count) = (2 * 4 * 12, 5, 2 * 4 * 12 - 9);
+    for (shift, batched) in [(0, false), (3, false), (0, true)] {
+        let mut expected = numbers(1, 1024);
+        let memory = Shifted::new(on, &bytes_of(&expected), shift)?;
+        let packed = Shifted::new(on, &bytes_of(&numbers(5000, count)), shift + 5)?;
+        let elements = rows.at(memory.address(), &tables).skipping();
+        let part = elements.bytes(8 * first as u64..8 * (first + count) as u64);
+        let other = Shifted::new(on, &bytes_of(&numbers(1, 1024)), 0)?;
+        let transfer = part.accumulate(sum, packed.address());
+        // SAFETY: both memories have all places, and the packed bytes are as many as the range.
+        unsafe {
+            if batched {
+                let beside = rows.at(other.address(), &tables).skipping().bytes(..96).accumulate(sum, packed.address());
+                on.engine.run_tabled_batch(&[transfer.into(), beside.into()]).map_err(text)?;
+            } else {
+                transfer.run().map_err(text)?;
+            }
+        }
+        let mut beside = numbers(1, 1024);
+        for at in 0..all {
+            let (plane, copy, within) = (at / 48, at / 12 % 4, at % 12);
+            let place = 512 * plane + 32 * entries[copy].max(0) as usize + 5 * (within / 3) + within % 3;
+            if entries[copy] >= 0 && (first..first + count).contains(&at) {
+                expected[place] += (5000 + at - first) as f64;
+            }
+            if at < 12 {
+                beside[place] += (5000 + at) as f64;
+            }
+        }
+        expect(memory.read()? == bytes_of(&expected), || format!("shift {shift}, batched: {batched}"))?;
+        expect(!batched || other.read()? == bytes_of(&beside), || "the other of a batch".to_owned())?;
+        // SAFETY: nothing is moved.
+        let refused = unsafe { elements.bytes(..96).accumulate(odd, packed.address()).run() };
+        expect(matches!(refused, Err(TabledError::Apart { .. })), || format!("{refused:?}"))?;
+    }
+    Ok(())
+}
+
+/// In one call of the driver on a stream, and one by one on the legacy default stream: packs, unpacks and copies, of whole blocks and of parts.
+fn driver_copies(on: &OnTier) -> Outcome {
+    let (committed, contents, memory) = pages(on)?;
+    let wider = on.engine.commit_tabled(&"table 0 16 16 1024 (contiguous 256 byte)".parse().map_err(text)?);
+    let stream = Stream::new(on.gpu.device()).map_err(text)?;
+    let (entries, places) = ([5i32, 6, -1, 60, 0], [3i32, 4, 9, -1, 15, 0, 8, 7]);
+    let (tables, others) = ([IndexTable::from(&entries)], [IndexTable::from(&places)]);
+    let (first, bytes) = (200, 3 * 512 + 300);
+    let range = first as u64..(first + bytes) as u64;
+    let of_page = |at: usize| entries[at / 512] * 512 + (at % 512) as i32;
+    for enqueued in [true, false] {
+        let packed = Shifted::new(on, &vec![POISON; bytes], 3)?;
+        let target = Shifted::new(on, &vec![POISON; 16 * 1024], 0)?;
+        let back = Shifted::new(on, &vec![POISON; 64 * 512], 1)?;
+        let elements = committed.at(&memory, &tables).bytes(range.clone()).skipping();
+        let destination = wider.at(target.address(), &others).bytes(..bytes as u64).skipping();
+        let transfers = [
+            elements.pack(packed.address()),
+            committed.at(back.address(), &tables).bytes(range.clone()).skipping().unpack(packed.address()),
+            elements.copy_to(destination),
+        ];
+        for transfer in transfers.map(|transfer| transfer.on(Multiprocessors::None)) {
+            // SAFETY: the memories have all places, and the packed bytes are as many as the range.
+            unsafe { if enqueued { transfer.enqueue(&stream) } else { transfer.run() }.map_err(text)? };
+        }
+        stream.synchronize().map_err(text)?;
+        let (mut in_packed, mut in_back, mut in_target) =
+            (vec![POISON; bytes], vec![POISON; 64 * 512], vec![POISON; 16 * 1024]);
+        for at in 0..bytes {
+            if entries[(first + at) / 512] < 0 {
+                continue;
+            }
+            let place = of_page(first + at) as usize;
+            in_packed[at] = contents[place];
+            in_back[place] = contents[place];
+            if places[at / 256] >= 0 {
+                in_target[places[at / 256] as usize * 1024 + at % 256] = contents[place];
+            }
+        }
+        expect(packed.read()? == in_packed, || format!("a pack, enqueued: {enqueued}"))?;
+        expect(back.read()? == in_back, || format!("an unpack, enqueued: {enqueued}"))?;
+        expect(target.read()? == in_target, || format!("a copy, enqueued: {enqueued}"))?;
+    }
     Ok(())
 }
 

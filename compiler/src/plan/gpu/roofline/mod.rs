@@ -9,12 +9,13 @@ mod sampled;
 mod sectors;
 
 pub use footprint::Footprint;
+pub(crate) use sectors::GRANULE;
 
 use super::sizes::SECTOR;
 use crate::layout::Layout;
 use crate::layout::address_set::{AddressSet, TooComplex};
 use crate::plan::Direction;
-use sectors::{Counts, GRANULE};
+use sectors::Counts;
 
 impl Footprint {
     /// The footprint of `count` elements, with element 0 at `address`; `None` if their offsets leave 63 bits, or if too many of
@@ -98,6 +99,11 @@ impl Roofline {
     pub fn of(layout: &Layout, count: u64, address: u64) -> Option<Roofline> {
         let footprint = Footprint::of(layout, count, address)?;
         Some(Roofline { packed: layout.size().checked_mul(count)?, footprint })
+    }
+
+    /// The roofline of so many packed bytes, whose memory is known.
+    pub(crate) fn new(packed: u64, footprint: Footprint) -> Roofline {
+        Roofline { packed, footprint }
     }
 
     /// The memory that is touched.

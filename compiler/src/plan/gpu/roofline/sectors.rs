@@ -4,7 +4,7 @@ use crate::layout::address_set::{AddressSet, SetId, SetNode, SetShape};
 use crate::plan::gpu::sizes::SECTOR;
 
 /// Bytes that DRAM is read in by default: two sectors. Measured on an H200: a pack of 8 in 64 bytes reads all of memory.
-pub(super) const GRANULE: u64 = 64;
+pub(crate) const GRANULE: u64 = 64;
 
 /// What is touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

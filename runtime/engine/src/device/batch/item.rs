@@ -6,6 +6,7 @@ use dtc_compiler::plan::gpu::Call;
 use std::sync::Arc;
 
 /// A call, and the type on its device.
+#[derive(Clone, Copy)]
 pub(crate) struct BatchItem<'a> {
     pub(crate) device_type: &'a Arc<DeviceType>,
     pub(crate) direction: Direction,

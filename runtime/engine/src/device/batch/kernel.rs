@@ -4,9 +4,9 @@ use super::super::device_type::DeviceType;
 use super::super::multi_type::{KernelCache, KernelSpec, MultiTypeKernel};
 use super::super::state::DeviceState;
 use super::item::BatchItem;
-use crate::error::without_source;
-use dtc_compiler::codegen::cuda::{self, BATCH_ENTRY, BATCH_KINDS};
-use dtc_compiler::plan::gpu::{GpuPlan, Variant};
+use crate::error::{check_text, without_source};
+use dtc_compiler::codegen::cuda::{self, BATCH_ENTRY, BATCH_KINDS, BatchPart};
+use dtc_compiler::plan::gpu::Variant;
 use dtc_cuda::module::Function;
 use dtc_cuda::{CudaError, DeviceBuffer};
 use std::collections::HashMap;
@@ -24,9 +24,32 @@ pub(crate) struct BatchKernelSpec {
 /// A compiled kernel.
 pub(crate) struct BatchKernel {
     pub(crate) function: Function,
-    pub(crate) tables: Option<DeviceBuffer>,
+    tables: Option<DeviceBuffer>,
     /// What the kernel does for each of its kinds.
-    pub(super) cases: Vec<u32>,
+    cases: Vec<u32>,
+}
+
+impl BatchKernel {
+    /// Compiles and loads a kernel, or finds it in the store of compiled code.
+    pub(crate) fn load(state: &DeviceState, parts: &[BatchPart<'_>]) -> Result<Option<BatchKernel>, CudaError> {
+        let batch = cuda::batch_of(parts).map_err(without_source)?;
+        if parts.iter().any(|part| matches!(part, BatchPart::Tabled(..))) {
+            check_text(&batch.program.source)?;
+        }
+        let mut functions = state.functions(&batch.program.source, &[BATCH_ENTRY])?;
+        let tables = state.upload(&batch.program.tables)?;
+        Ok(functions.pop().map(|function| BatchKernel { function, tables, cases: batch.kinds }))
+    }
+
+    /// Where its lists lie.
+    pub(crate) fn lists(&self) -> u64 {
+        self.tables.as_ref().map_or(0, DeviceBuffer::address)
+    }
+
+    /// What the kernel does for a kind.
+    pub(crate) fn case(&self, kind: usize) -> u32 {
+        self.cases.get(kind).copied().unwrap_or(u32::MAX)
+    }
 }
 
 /// The kernel for a batch's kinds, and the kind of each of its calls; nothing if no kernel is compiled for such.
@@ -66,11 +89,9 @@ impl KernelSpec for BatchKernelSpec {
 
     fn load(&self, state: &DeviceState) -> Result<Option<BatchKernel>, CudaError> {
         let Some(types) = self.types.iter().map(Weak::upgrade).collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let requested: Vec<(&GpuPlan, Variant)> =
-            types.iter().zip(&self.kinds).map(|(device_type, (_, variant))| (&device_type.plan, *variant)).collect();
-        let batch = cuda::batch(&requested).map_err(without_source)?;
-        let mut functions = state.functions(&batch.program.source, &[BATCH_ENTRY])?;
-        let tables = state.upload(&batch.program.tables)?;
-        Ok(functions.pop().map(|function| BatchKernel { function, tables, cases: batch.kinds }))
+        let parts = types.iter().zip(&self.kinds);
+        let parts: Vec<BatchPart<'_>> =
+            parts.map(|(device_type, (_, variant))| BatchPart::Fixed(&device_type.plan, *variant)).collect();
+        BatchKernel::load(state, &parts)
     }
 }

@@ -8,4 +8,5 @@ mod kernel;
 mod prepared;
 
 pub(crate) use item::BatchItem;
-pub(crate) use prepared::{Batches, Prepared};
+pub(crate) use kernel::BatchKernel;
+pub(crate) use prepared::{Batches, Prepared, item_table, launch_items, placed};

@@ -8,8 +8,9 @@ use super::item::BatchItem;
 use super::kernel::{BatchKernel, BatchKernelSpec, kernel_of};
 use dtc_compiler::codegen::cuda::{BATCH_INLINE, BATCH_THREADS, Batch, Item, generic_batch};
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::gpu::Call;
-use dtc_cuda::{CudaError, DeviceBuffer, Stream, graph};
+use dtc_compiler::plan::gpu::{Call, Variant};
+use dtc_cuda::module::Function;
+use dtc_cuda::{CudaError, DeviceBuffer, Scope, Stream, graph};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Batches that are kept. A code has few of them, and repeats them.
@@ -88,8 +89,8 @@ impl Prepared {
                     requested.device_type.id,
                     requested.device_type.plan.variant(requested.direction, &requested.call),
                 );
-                let kind = better.spec.kinds.iter().position(|known| *known == kind)?;
-                compiled_item(requested, &better.spec, kernel, kind)
+                let number = better.spec.kinds.iter().position(|known| *known == kind)?;
+                kernel.item(requested, kind.1, number)
             }
             (BatchCode::Generic(..), _) => generic_item(requested, requested.device_type.batch_program().ok()?),
             (BatchCode::Compiled(_), None) => return None,
@@ -110,15 +111,28 @@ impl Prepared {
             BatchCode::Compiled(kernel) => &kernel.function,
             BatchCode::Generic(generic, _) => generic.batch(),
         };
-        let mut batch = self.batch;
-        let mut parameters = [(&raw mut batch).cast()];
-        // SAFETY: a batch kernel has one parameter, a `Batch`, and this one holds items of the cases that the kernel was made
-        // for. They address the bytes of the calls, which the device reaches (contract of this function). The scope is of the
-        // stream's device.
-        unsafe {
-            function.launch_within(&scope, stream, [batch.blocks, 1, 1], [BATCH_THREADS, 1, 1], 0, &mut parameters)
-        }
+        // SAFETY: the items are of the cases that the kernel was made for. They address the bytes of the calls, which the device
+        // reaches (contract of this function). The scope is of the stream's device.
+        unsafe { launch_items(&scope, stream, function, self.batch) }
     }
+}
+
+/// Enqueues the kernel of a batch.
+///
+/// # Safety
+///
+/// The function is such a kernel, and the items are of its cases: the device can read and write the bytes that they address until the work is
+/// done. The scope is of the stream's device.
+pub(crate) unsafe fn launch_items(
+    scope: &Scope<'_>,
+    stream: &Stream,
+    function: &Function,
+    mut batch: Batch,
+) -> Result<(), CudaError> {
+    let blocks = batch.blocks;
+    let mut parameters = [(&raw mut batch).cast()];
+    // SAFETY: a batch kernel has one parameter, a `Batch`, and this one holds what the kernel was made for (contract of this function).
+    unsafe { function.launch_within(scope, stream, [blocks, 1, 1], [BATCH_THREADS, 1, 1], 0, &mut parameters) }
 }
 
 impl Batches {
@@ -176,7 +190,8 @@ impl Batches {
         let (code, items, blocks) = match (&better, kernel, kinds) {
             (Some(better), Some(kernel), Some(kinds)) => {
                 let all = requested.iter().zip(kinds);
-                let all = all.map(|(requested, kind)| compiled_item(requested, &better.spec, kernel, kind as usize));
+                let all = all
+                    .map(|(requested, kind)| kernel.item(requested, better.spec.kinds[kind as usize].1, kind as usize));
                 let (items, blocks) = in_order(requested, all)?;
                 (BatchCode::Compiled(kernel.clone()), items, blocks)
             }
@@ -195,34 +210,30 @@ impl Batches {
                 own.copy_from_slice(&items);
                 None
             }
-            None => Some(DeviceBuffer::copy_of(&state.uploads, &table(&items, blocks))?),
+            None => Some(DeviceBuffer::copy_of(&state.uploads, &item_table(&items, blocks))?),
         };
         batch.items = table.as_ref().map_or(0, DeviceBuffer::address);
         Ok((Prepared { better, code, batch, table }, items))
     }
 }
 
-/// An item of a compiled kernel, and its blocks.
-fn compiled_item(
-    requested: &BatchItem<'_>,
-    made_for: &BatchKernelSpec,
-    kernel: &BatchKernel,
-    kind: usize,
-) -> (Item, Option<u32>) {
-    let BatchItem { device_type, count, call, .. } = requested;
-    let bounds = device_type.bounds(*count);
-    // Kernels count from where the root lies, so that types that differ in that alone share them.
-    let origin = device_type.plan.layout().root().offset;
-    let item = Item {
-        low: bounds.low.saturating_sub(origin),
-        high: bounds.high.saturating_sub(origin),
-        memory: call.memory.wrapping_add(origin as u64),
-        tables: kernel.tables.as_ref().map_or(0, DeviceBuffer::address),
-        kind: kernel.cases.get(kind).copied().unwrap_or(u32::MAX),
-        ..Item::default()
-    };
-    let (_, variant) = made_for.kinds[kind];
-    (item, device_type.plan.batch_blocks(&variant, call))
+impl BatchKernel {
+    /// An item that is moved as a variant does, which is the kind of this number; and its blocks.
+    pub(crate) fn item(&self, requested: &BatchItem<'_>, variant: Variant, kind: usize) -> (Item, Option<u32>) {
+        let BatchItem { device_type, count, call, .. } = requested;
+        let bounds = device_type.bounds(*count);
+        // Kernels count from where the root lies, so that types that differ in that alone share them.
+        let origin = device_type.plan.layout().root().offset;
+        let item = Item {
+            low: bounds.low.saturating_sub(origin),
+            high: bounds.high.saturating_sub(origin),
+            memory: call.memory.wrapping_add(origin as u64),
+            tables: self.lists(),
+            kind: self.case(kind),
+            ..Item::default()
+        };
+        (item, device_type.plan.batch_blocks(&variant, call))
+    }
 }
 
 /// An item of the generic kernel, and its blocks.
@@ -243,7 +254,7 @@ fn generic_item(requested: &BatchItem<'_>, program: &BatchProgram) -> (Item, Opt
 }
 
 /// An item with what every kernel needs of its call.
-fn placed(requested: &BatchItem<'_>, item: Item) -> Item {
+pub(crate) fn placed(requested: &BatchItem<'_>, item: Item) -> Item {
     let Call { packed, first, bytes, .. } = requested.call;
     Item { packed, first, bytes, ..item }
 }
@@ -264,7 +275,7 @@ fn in_order(
 }
 
 /// The bytes of the items on a device, and the item of every block behind them.
-fn table(items: &[Item], blocks: u32) -> Vec<u8> {
+pub(crate) fn item_table(items: &[Item], blocks: u32) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(size_of_val(items) + blocks as usize * 4);
     items.iter().for_each(|item| bytes.extend_from_slice(&item.to_bytes()));
     for (number, item) in items.iter().enumerate() {

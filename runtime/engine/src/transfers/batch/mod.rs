@@ -7,10 +7,12 @@ mod persistent;
 pub use persistent::PersistentBatch;
 
 use crate::device::{BatchItem, Gpu};
+use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::policy::{Policy, Tier};
 use crate::transfers::error::TransferError;
 use crate::transfers::transfer::{Action, Transfer};
+use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::Call;
 use dtc_cuda::Stream;
 
@@ -90,14 +92,24 @@ fn all_items<'a>(gpu: &Gpu, transfers: &[Transfer<'a>]) -> Result<Vec<BatchItem<
     transfers.iter().filter_map(|transfer| batch_item(gpu, transfer).transpose()).collect()
 }
 
+/// The direction of a pack or unpack, and its packed bytes.
+fn moved(transfer: &Transfer<'_>) -> Result<(Direction, Endpoint), TransferError> {
+    match transfer.action {
+        Action::Move(direction, packed) => Ok((direction, packed)),
+        Action::External(..) => Err(TransferError::Batch("a conversion")),
+        Action::Accumulate(..) => Err(TransferError::Batch("an accumulation")),
+        Action::Copy(..) => Err(TransferError::Batch("a copy")),
+    }
+}
+
+/// The packed bytes of a pack or unpack.
+pub(crate) fn packed_end(transfer: &Transfer<'_>) -> Result<Endpoint, TransferError> {
+    moved(transfer).map(|(_, packed)| packed)
+}
+
 /// What a transfer moves; `None` if that is nothing.
-fn batch_item<'a>(gpu: &Gpu, transfer: &Transfer<'a>) -> Result<Option<BatchItem<'a>>, TransferError> {
-    let (direction, packed) = match transfer.action {
-        Action::Move(direction, packed) => (direction, packed),
-        Action::External(..) => return Err(TransferError::Batch("a conversion")),
-        Action::Accumulate(..) => return Err(TransferError::Batch("an accumulation")),
-        Action::Copy(..) => return Err(TransferError::Batch("a copy")),
-    };
+pub(crate) fn batch_item<'a>(gpu: &Gpu, transfer: &Transfer<'a>) -> Result<Option<BatchItem<'a>>, TransferError> {
+    let (direction, packed) = moved(transfer)?;
     let elements = transfer.elements.exact();
     let (first, bytes) = (elements.range.offset(), elements.range.length());
     let call = Call { memory: elements.memory.address() as u64, packed: packed.address() as u64, first, bytes };
