@@ -272,6 +272,11 @@
 #define DTC_TABLED_SKIP 1
 
 /**
+ * The call copies: it reads elements and writes elements of another type. For `dtc_tabled_batch` alone.
+ */
+#define DTC_DIRECTION_COPY 2
+
+/**
  * The library asks CUDA, if the process uses it, where the bytes lie.
  */
 #define DTC_MEMORY_UNKNOWN 0
@@ -538,6 +543,92 @@ typedef struct dtc_transfer {
 } dtc_transfer;
 
 /**
+ * An index table of a call: indices of places, or addresses.
+ */
+typedef struct dtc_index_table {
+    /**
+     * The first entry, aligned to `width`.
+     */
+    const void *entries;
+    /**
+     * How many entries.
+     */
+    int64_t length;
+    /**
+     * Bytes of an entry, which is signed: 4 or 8. Addresses have 8.
+     */
+    int32_t width;
+    /**
+     * Where the entries lie: `DTC_MEMORY_...`. Those in host memory are checked before a byte moves. The library asks CUDA for
+     * `DTC_MEMORY_UNKNOWN`, if the process uses it.
+     */
+    int32_t memory;
+    /**
+     * The GPU of the entries, for `DTC_MEMORY_DEVICE`.
+     */
+    int32_t memory_device;
+    /**
+     * 0; anything else is refused, so that a later library can give it a meaning.
+     */
+    int32_t reserved;
+} dtc_index_table;
+
+/**
+ * An entry beyond the places of its table, noted by a kernel. No such entry is followed, noted or not.
+ */
+typedef struct dtc_index_fault {
+    /**
+     * One more than the number of the table, or 0: all entries that were read have a place, or are skipped. In a copy, the tables of the destination
+     * follow those of the source.
+     */
+    int64_t table;
+    /**
+     * The place of the entry in the table.
+     */
+    int64_t index;
+    /**
+     * The entry.
+     */
+    int64_t entry;
+} dtc_index_fault;
+
+/**
+ * Elements of a type with index tables, the tables of the call, and the first of the packed bytes that is moved.
+ */
+typedef struct dtc_tabled_elements {
+    /**
+     * The type.
+     */
+    const struct dtc_tabled_type *type;
+    /**
+     * The address that the type is applied to. A source is only read.
+     */
+    void *memory;
+    /**
+     * The tables, as many as the type has.
+     */
+    const struct dtc_index_table *tables;
+    /**
+     * How many.
+     */
+    int64_t table_count;
+    /**
+     * The first packed byte.
+     */
+    int64_t offset;
+    /**
+     * 0 or `DTC_TABLED_SKIP`.
+     */
+    int64_t flags;
+    /**
+     * Zeros, in which the kernel notes the first entry beyond the places of its table that it meets; null for no notes. The GPU reaches it, and it
+     * is read when the work is done. Calls without a GPU leave it as it is: they refuse such an entry. Null in the destination of a copy: that of
+     * the source serves the tables of both.
+     */
+    struct dtc_index_fault *report;
+} dtc_tabled_elements;
+
+/**
  * One pack or unpack of a batch.
  */
 typedef struct dtc_batch_call {
@@ -802,90 +893,34 @@ typedef struct dtc_matcher_entry {
 } dtc_matcher_entry;
 
 /**
- * An index table of a call: indices of places, or addresses.
+ * One pack, unpack or copy of `dtc_tabled_batch`.
  */
-typedef struct dtc_index_table {
+typedef struct dtc_tabled_call {
     /**
-     * The first entry, aligned to `width`.
+     * The elements that are packed, unpacked or copied, and their tables.
      */
-    const void *entries;
+    const struct dtc_tabled_elements *elements;
     /**
-     * How many entries.
+     * The elements that a copy writes; null for others.
      */
-    int64_t length;
+    const struct dtc_tabled_elements *destination;
     /**
-     * Bytes of an entry, which is signed: 4 or 8. Addresses have 8.
+     * Where the first of the packed bytes lies; null for a copy.
      */
-    int32_t width;
+    void *packed;
     /**
-     * Where the entries lie: `DTC_MEMORY_...`. Those in host memory are checked before a byte moves. The library asks CUDA for
-     * `DTC_MEMORY_UNKNOWN`, if the process uses it.
+     * How many bytes at most.
      */
-    int32_t memory;
+    int64_t bytes;
     /**
-     * The GPU of the entries, for `DTC_MEMORY_DEVICE`.
+     * `DTC_DIRECTION_...`.
      */
-    int32_t memory_device;
+    int32_t direction;
     /**
      * 0; anything else is refused, so that a later library can give it a meaning.
      */
     int32_t reserved;
-} dtc_index_table;
-
-/**
- * An entry beyond the places of its table, noted by a kernel. No such entry is followed, noted or not.
- */
-typedef struct dtc_index_fault {
-    /**
-     * One more than the number of the table, or 0: all entries that were read have a place, or are skipped. In a copy, the tables of the destination
-     * follow those of the source.
-     */
-    int64_t table;
-    /**
-     * The place of the entry in the table.
-     */
-    int64_t index;
-    /**
-     * The entry.
-     */
-    int64_t entry;
-} dtc_index_fault;
-
-/**
- * Elements of a type with index tables, the tables of the call, and the first of the packed bytes that is moved.
- */
-typedef struct dtc_tabled_elements {
-    /**
-     * The type.
-     */
-    const struct dtc_tabled_type *type;
-    /**
-     * The address that the type is applied to. A source is only read.
-     */
-    void *memory;
-    /**
-     * The tables, as many as the type has.
-     */
-    const struct dtc_index_table *tables;
-    /**
-     * How many.
-     */
-    int64_t table_count;
-    /**
-     * The first packed byte.
-     */
-    int64_t offset;
-    /**
-     * 0 or `DTC_TABLED_SKIP`.
-     */
-    int64_t flags;
-    /**
-     * Zeros, in which the kernel notes the first entry beyond the places of its table that it meets; null for no notes. The GPU reaches it, and it
-     * is read when the work is done. Calls without a GPU leave it as it is: they refuse such an entry. Null in the destination of a copy: that of
-     * the source serves the tables of both.
-     */
-    struct dtc_index_fault *report;
-} dtc_tabled_elements;
+} dtc_tabled_call;
 
 /**
  * Consecutive elements in memory.
@@ -1041,6 +1076,27 @@ int dtc_accumulate(int32_t operation,
                    int64_t length,
                    int64_t *done,
                    const struct dtc_transfer *transfer);
+
+/**
+ * Unpacks with an operation to elements whose type has index tables. On a GPU, strides and lengths of the type are multiples of an element of 1, 2,
+ * 4, 8 or 16 bytes. Where a place occurs twice in the tables, its value is not defined.
+ *
+ * `operation`, `basic`: as for `dtc_accumulate`.
+ * `packed`, `bytes`, `destination`, `done`, `transfer`: as for `dtc_tabled_unpack`, whose errors are those of this function.
+ *
+ * `DTC_ERROR_OPERATION`: as for `dtc_accumulate`, or the elements of the type may be apart, on a GPU.
+ *
+ * # Safety
+ *
+ * As for `dtc_tabled_unpack`, with the elements readable, too. `basic` is null or a type.
+ */
+int dtc_tabled_accumulate(int32_t operation,
+                          const struct dtc_type *basic,
+                          const void *packed,
+                          int64_t bytes,
+                          const struct dtc_tabled_elements *destination,
+                          int64_t *done,
+                          const struct dtc_transfer *transfer);
 
 /**
  * Whether `dtc_accumulate` has an operation for an element where the bytes lie: devices have no long doubles. (MPI 4.1,
@@ -1993,6 +2049,35 @@ int dtc_tabled_copy(const struct dtc_tabled_elements *source,
                     int64_t bytes,
                     int64_t *done,
                     const struct dtc_transfer *transfer);
+
+/**
+ * Packs, unpacks and copies many types with index tables, and packs and unpacks others, in any order: on a GPU by one launch once the kernel of the
+ * batch is compiled, which a CUDA graph may capture; in host memory one after the other.
+ *
+ * `calls`, `length`: those of types with index tables; read before the function returns.
+ * `others`, `other_length`: those of other types, as for `dtc_batch_run`; null and 0 if there are none.
+ * `done`: receives how many bytes were moved, or will be; may be null.
+ * `transfer`: where the bytes of all calls lie, and the stream; null if the library shall find out. All multiprocessors take part.
+ *
+ * `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not an engine, not such a type, or not a committed type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, a number negative, a direction unknown, or the tables do not fit the type: the message names call, table and
+ * entry. Calls of `others` follow those of `calls`.
+ * `DTC_ERROR_RANGE`: an offset lies behind the packed bytes, or the sides of a copy have different numbers of bytes.
+ * `DTC_ERROR_MEMORY`, `DTC_ERROR_DEVICE`: as for `dtc_pack`.
+ *
+ * # Safety
+ *
+ * `engine` is null or an engine. Each call is as `dtc_tabled_pack`, `dtc_tabled_unpack`, `dtc_tabled_copy` or `dtc_batch_run` ask for, with
+ * `DTC_TRANSFER_ENQUEUE` until the work is done, and none writes what another one reads or writes. `done` is null or writable, and `transfer` is
+ * null or leads to its size.
+ */
+int dtc_tabled_batch(const struct dtc_engine *engine,
+                     const struct dtc_tabled_call *calls,
+                     int64_t length,
+                     const struct dtc_batch_call *others,
+                     int64_t other_length,
+                     int64_t *done,
+                     const struct dtc_transfer *transfer);
 
 /**
  * Packs a range of bytes of `count` elements: packed bytes `offset` to `offset + max`, or less at their end. Any range may

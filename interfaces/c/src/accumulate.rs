@@ -3,11 +3,12 @@
 use crate::arguments;
 use crate::handle;
 use crate::status::{DTC_ERROR_ARGUMENT, DTC_ERROR_HANDLE, DTC_ERROR_OPERATION, Failure, Outcome, answer};
+use crate::tabled::{Side, dtc_tabled_elements};
 use crate::transfer::{Call, dtc_transfer, range, uncapped};
 use crate::types::dtc_type;
 use dtc_compiler::operation::{Operation, Reduction};
-use dtc_runtime::AccumulateError;
 use dtc_runtime::cuda::MemoryKind;
+use dtc_runtime::{AccumulateError, Endpoint};
 use std::ffi::{c_int, c_void};
 
 /// `MPI_SUM`.
@@ -126,6 +127,40 @@ pub unsafe extern "C" fn dtc_accumulate(
             let reduction = reduction(operation, basic)?;
             let call = Call::of(r#type, range("", count, offset, ("length", length))?, &uncapped(transfer)?)?;
             call.run(call.at(destination).accumulate(reduction, call.packed(packed)?), done)
+        }
+    })
+}
+
+/// Unpacks with an operation to elements whose type has index tables. On a GPU, strides and lengths of the type are multiples of an element of 1, 2,
+/// 4, 8 or 16 bytes. Where a place occurs twice in the tables, its value is not defined.
+///
+/// `operation`, `basic`: as for `dtc_accumulate`.
+/// `packed`, `bytes`, `destination`, `done`, `transfer`: as for `dtc_tabled_unpack`, whose errors are those of this function.
+///
+/// `DTC_ERROR_OPERATION`: as for `dtc_accumulate`, or the elements of the type may be apart, on a GPU.
+///
+/// # Safety
+///
+/// As for `dtc_tabled_unpack`, with the elements readable, too. `basic` is null or a type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_tabled_accumulate(
+    operation: i32,
+    basic: *const dtc_type,
+    packed: *const c_void,
+    bytes: i64,
+    destination: *const dtc_tabled_elements,
+    done: *mut i64,
+    transfer: *const dtc_transfer,
+) -> c_int {
+    answer(|| {
+        // SAFETY: `basic` is null or a live type, `destination` and its tables are readable, `transfer` is null or leads to its size, `done` is null or
+        // writable, and the bytes of both sides are as `TabledTransfer` asks for, until the work is done (contract of this function).
+        unsafe {
+            let reduction = reduction(operation, basic)?;
+            let (side, options) = (Side::read("destination", destination, bytes)?, arguments::read(transfer)?);
+            let [memory, other] = options.kinds()?;
+            let packed = Endpoint::from(packed).with_kind(other);
+            side.run(side.at(memory).accumulate(reduction, packed), &options, done)
         }
     })
 }

@@ -7,8 +7,8 @@ use crate::handle::{self, Handle, Tag};
 use crate::status::{DTC_ERROR_HANDLE, Failure, Outcome, answer};
 use crate::transfer::{self, ordinal};
 use crate::types::dtc_type;
-use dtc_runtime::cuda::Stream;
-use dtc_runtime::{Gpu, PersistentBatch, Transfer};
+use dtc_runtime::cuda::{MemoryKind, Stream};
+use dtc_runtime::{Endpoint, Gpu, PersistentBatch, Transfer};
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, TryLockError};
 
@@ -100,7 +100,8 @@ pub unsafe extern "C" fn dtc_batch_prepare(
         let gpu = engine.gpu(ordinal("device", device)?)?;
         // SAFETY: the type of each call is live (contract of this function), and the caller keeps it until this
         // returns; the batch that is made holds its own reference.
-        let calls: Outcome<Vec<Transfer<'_>>> = calls.iter().map(|call| unsafe { requested(call) }).collect();
+        let calls: Outcome<Vec<Transfer<'_>>> =
+            calls.iter().map(|call| unsafe { requested(call, [None; 2]) }).collect();
         let prepared = engine.persistent_batch(&gpu, &calls?)?;
         let made = handle::share(Prepared { batch: Mutex::new(prepared), gpu });
         // SAFETY: `batch` is aligned and not null (checked above), so it is writable (contract of this function).
@@ -137,7 +138,8 @@ pub unsafe extern "C" fn dtc_batch_run(
         let calls = unsafe { arguments::list("calls", calls, length)? };
         let gpu = engine.gpu(ordinal("device", device)?)?;
         // SAFETY: the type of each call is live, and the caller keeps it until this returns (contract of this function).
-        let calls: Outcome<Vec<Transfer<'_>>> = calls.iter().map(|call| unsafe { requested(call) }).collect();
+        let calls: Outcome<Vec<Transfer<'_>>> =
+            calls.iter().map(|call| unsafe { requested(call, [None; 2]) }).collect();
         let stream = Stream::legacy_default(gpu.device());
         // SAFETY: the GPU reaches all bytes of all calls, and no call writes what another one reads or writes (contract of
         // this function), until the stream was waited for below.
@@ -148,20 +150,24 @@ pub unsafe extern "C" fn dtc_batch_run(
     })
 }
 
-/// A call, checked.
+/// A call, checked, between memory of these kinds if the caller named some.
 ///
 /// # Safety
 ///
 /// Its type is null or a type, which lives as long as what is returned.
-unsafe fn requested<'a>(call: &dtc_batch_call) -> Outcome<Transfer<'a>> {
+pub(crate) unsafe fn requested<'a>(
+    call: &dtc_batch_call,
+    [memory, packed]: [Option<MemoryKind>; 2],
+) -> Outcome<Transfer<'a>> {
     // SAFETY: `call.type` is null or a type that lives for `'a` (contract of this function).
     let datatype = &unsafe { handle::borrow(call.r#type)? }.ready()?.committed;
     let limit = ("dtc_batch_call.max", call.max);
     let range = transfer::range("dtc_batch_call.", call.count, call.offset, limit)?;
-    let elements = datatype.at(call.memory, range);
+    let elements = datatype.at(Endpoint::from(call.memory).with_kind(memory), range);
+    let packed = Endpoint::from(call.packed).with_kind(packed);
     let transfer = match call.direction {
-        DTC_DIRECTION_PACK => elements.pack(call.packed),
-        DTC_DIRECTION_UNPACK => elements.unpack(call.packed),
+        DTC_DIRECTION_PACK => elements.pack(packed),
+        DTC_DIRECTION_UNPACK => elements.unpack(packed),
         unknown => return Err(Failure::argument("dtc_batch_call.direction", "one of DTC_DIRECTION_", unknown)),
     };
     if transfer.bytes()? > 0 && call.packed.is_null() {

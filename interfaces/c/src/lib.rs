@@ -27,6 +27,7 @@ mod memory;
 mod request;
 mod status;
 mod tabled;
+mod tabled_batch;
 mod transfer;
 mod types;
 
@@ -44,5 +45,6 @@ pub use matcher::*;
 pub use request::*;
 pub use status::*;
 pub use tabled::*;
+pub use tabled_batch::*;
 pub use transfer::*;
 pub use types::*;

@@ -3,7 +3,9 @@
 use crate::arguments;
 use crate::engine::dtc_engine;
 use crate::handle::{self, Handle, Tag};
-use crate::status::{DTC_ERROR_ARGUMENT, DTC_ERROR_RANGE, DTC_ERROR_TYPE, Failure, Outcome, answer};
+use crate::status::{
+    DTC_ERROR_ARGUMENT, DTC_ERROR_OPERATION, DTC_ERROR_RANGE, DTC_ERROR_TYPE, Failure, Outcome, answer,
+};
 use crate::transfer::{DTC_MEMORY_HOST, DTC_MEMORY_UNKNOWN, dtc_transfer, kind_of_memory, ordinal};
 use dtc_compiler::datatype::{TabledDatatype, json};
 use dtc_runtime::cuda::MemoryKind;
@@ -91,7 +93,13 @@ impl From<TabledError> for Failure {
             TabledError::Call(error) => error.into(),
             TabledError::Transfer(error) => error.into(),
             TabledError::Cuda(error) => error.into(),
+            TabledError::Accumulate(error) => error.into(),
+            TabledError::Apart { .. } => Failure::new(DTC_ERROR_OPERATION, error.to_string()),
             TabledError::Sizes { .. } => Failure::new(DTC_ERROR_RANGE, error.to_string()),
+            TabledError::Item { item, error } => {
+                let Failure { status, message } = Failure::from(*error);
+                Failure::new(status, format!("transfer {item}: {message}"))
+            }
             others => Failure::new(DTC_ERROR_ARGUMENT, others.to_string()),
         }
     }
@@ -243,7 +251,7 @@ unsafe fn tables<'a>(elements: &dtc_tabled_elements) -> Outcome<Vec<IndexTable<'
 }
 
 /// One side of a call, read and checked.
-struct Side<'a> {
+pub(crate) struct Side<'a> {
     tabled: &'a Tabled,
     elements: dtc_tabled_elements,
     tables: Vec<IndexTable<'a>>,
@@ -254,7 +262,7 @@ impl<'a> Side<'a> {
     /// # Safety
     ///
     /// `elements` is null or readable, its type null or a type, and its tables as for [`tables`]; all live for `'a`.
-    unsafe fn read(name: &str, elements: *const dtc_tabled_elements, bytes: i64) -> Outcome<Side<'a>> {
+    pub(crate) unsafe fn read(name: &str, elements: *const dtc_tabled_elements, bytes: i64) -> Outcome<Side<'a>> {
         // SAFETY: the pointer is null or readable (contract of this function).
         let elements = unsafe { elements.as_ref() }.copied();
         let elements = elements.ok_or_else(|| Failure::argument(name, "a pointer to dtc_tabled_elements", "null"))?;
@@ -269,16 +277,25 @@ impl<'a> Side<'a> {
     }
 
     /// The elements, in memory of a kind if the caller said one.
-    fn at(&self, kind: Option<MemoryKind>) -> TabledElements<'_> {
+    pub(crate) fn at(&self, kind: Option<MemoryKind>) -> TabledElements<'_> {
         let memory = Endpoint::from(self.elements.memory).with_kind(kind);
         let elements = self.tabled.committed.at(memory, &self.tables).bytes(self.bytes.clone());
         if self.elements.flags == DTC_TABLED_SKIP { elements.skipping() } else { elements }
     }
 
     /// A transfer whose kernel notes a fault where these elements ask for it.
-    fn reporting<'t>(&self, transfer: TabledTransfer<'t>) -> TabledTransfer<'t> {
+    pub(crate) fn reporting<'t>(&self, transfer: TabledTransfer<'t>) -> TabledTransfer<'t> {
         let report = self.elements.report;
         if report.is_null() { transfer } else { transfer.reporting(report.cast::<u8>()) }
+    }
+
+    /// Refuses a report in the destination of a copy.
+    pub(crate) fn check_silent(&self) -> Outcome {
+        let place = "dtc_tabled_elements.report";
+        match self.elements.report.is_null() {
+            true => Ok(()),
+            false => Err(Failure::argument(place, "null in the destination of a copy", "a pointer")),
+        }
     }
 
     /// Makes a call, or enqueues it.
@@ -286,7 +303,7 @@ impl<'a> Side<'a> {
     /// # Safety
     ///
     /// The contract of the transfer, until the work is done; the stream of `options` is one of the primary context of its device.
-    unsafe fn run(&self, transfer: TabledTransfer<'_>, options: &dtc_transfer, done: *mut i64) -> Outcome {
+    pub(crate) unsafe fn run(&self, transfer: TabledTransfer<'_>, options: &dtc_transfer, done: *mut i64) -> Outcome {
         let transfer = self.reporting(transfer).on(options.multiprocessors()?);
         // SAFETY: the contract of this function.
         let bytes = unsafe {
@@ -392,13 +409,7 @@ pub unsafe extern "C" fn dtc_tabled_copy(
         unsafe {
             let from = Side::read("source", source, bytes)?;
             let to = Side::read("destination", destination, bytes)?;
-            if !to.elements.report.is_null() {
-                return Err(Failure::argument(
-                    "dtc_tabled_elements.report",
-                    "null in the destination of a copy",
-                    "a pointer",
-                ));
-            }
+            to.check_silent()?;
             let options = arguments::read(transfer)?;
             let [memory, other] = options.kinds()?;
             from.run(from.at(memory).copy_to(to.at(other)), &options, done)

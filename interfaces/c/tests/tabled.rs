@@ -182,3 +182,104 @@ fn wrong_calls_are_refused() {
     // SAFETY: a type that is not used any more.
     ok(unsafe { dtc_tabled_release(made) });
 }
+
+/// A pack, an unpack and a copy by tables, and a pack without.
+#[test]
+fn a_batch_moves_all_of_its_calls() {
+    let engine = Engine::new();
+    let made = create(&engine, "table 0 4 4 8 (contiguous 8 byte)");
+    let plain = engine.named("MPI_INT");
+    // SAFETY: a live type.
+    ok(unsafe { dtc_type_commit(plain.0, 0) });
+    let (mut memory, mut unpacked, mut copied) = ((0..32).collect::<Vec<u8>>(), [0xa5u8; 32], [0xa5u8; 32]);
+    let (mut packed, received, mut number) = ([0u8; 16], [7u8; 8], [0u8; 4]);
+    let (first, second, third) = ([table(&[3, 1])], [table(&[2])], [table(&[0, -1])]);
+    let source = elements(made, memory.as_mut_ptr(), &first, 0);
+    let destination = elements(made, unpacked.as_mut_ptr(), &second, 0);
+    let target = elements(made, copied.as_mut_ptr(), &third, 0);
+    let call = |direction, elements: &dtc_tabled_elements, packed: *mut u8, bytes| {
+        let (destination, packed) = (null(), packed.cast());
+        dtc_tabled_call { elements, destination, packed, bytes, direction, reserved: 0 }
+    };
+    let copy = dtc_tabled_call { destination: &target, ..call(DTC_DIRECTION_COPY, &source, null_mut(), 16) };
+    let calls = [
+        call(DTC_DIRECTION_PACK, &source, packed.as_mut_ptr(), 16),
+        call(DTC_DIRECTION_UNPACK, &destination, received.as_ptr().cast_mut(), 8),
+        copy,
+    ];
+    let other = dtc_batch_call {
+        r#type: plain.0,
+        memory: memory.as_mut_ptr().wrapping_add(4).cast(),
+        packed: number.as_mut_ptr().cast(),
+        count: 1,
+        offset: 0,
+        max: 4,
+        direction: DTC_DIRECTION_PACK,
+        reserved: 0,
+    };
+    let run = |calls: &[dtc_tabled_call], done: &mut i64| {
+        let length = calls.len() as i64;
+        // SAFETY: each memory has all places, and each packed side as many bytes as its call names.
+        unsafe { dtc_tabled_batch(engine.0, calls.as_ptr(), length, &other, 1, done, null()) }
+    };
+    let mut done = 0;
+    ok(run(&calls, &mut done));
+    assert_eq!(done, 16 + 8 + 16 + 4);
+    assert_eq!((&packed[..8], &packed[8..], &number[..]), (&memory[24..], &memory[8..16], &memory[4..8]));
+    assert_eq!((&unpacked[16..24], &unpacked[..16]), (&received[..], &[0xa5; 16][..]));
+    assert_eq!((&copied[..8], &copied[8..]), (&memory[24..], &[0xa5; 24][..]));
+
+    // What is wrong is named, and nothing moves.
+    let wrong = [table(&[4])];
+    let wrong = elements(made, memory.as_mut_ptr(), &wrong, 0);
+    let before = packed;
+    let unpack = calls[1];
+    fails(
+        run(&[unpack, call(DTC_DIRECTION_PACK, &wrong, packed.as_mut_ptr(), 8)], &mut done),
+        DTC_ERROR_ARGUMENT,
+        "transfer 1: table 0, entry 0: expected a place below 4, found 4",
+    );
+    assert_eq!(packed, before);
+    for (call, named) in [
+        (dtc_tabled_call { direction: 3, ..copy }, "dtc_tabled_call.direction"),
+        (dtc_tabled_call { reserved: 1, ..copy }, "dtc_tabled_call.reserved"),
+        (dtc_tabled_call { packed: packed.as_mut_ptr().cast(), ..copy }, "dtc_tabled_call.packed: expected null"),
+        (dtc_tabled_call { packed: null_mut(), ..unpack }, "dtc_tabled_call.packed: expected an address"),
+        (dtc_tabled_call { destination: &target, ..unpack }, "dtc_tabled_call.destination"),
+        (dtc_tabled_call { elements: null(), ..unpack }, "dtc_tabled_call.elements"),
+        (dtc_tabled_call { bytes: -1, ..unpack }, "bytes"),
+    ] {
+        fails(run(&[call], &mut done), DTC_ERROR_ARGUMENT, named);
+    }
+    let short = dtc_tabled_call { bytes: i64::MAX, destination: &destination, ..copy };
+    fails(run(&[short], &mut done), DTC_ERROR_RANGE, "transfer 0: copy: expected 16 bytes");
+    // SAFETY: a type that is not used any more.
+    ok(unsafe { dtc_tabled_release(made) });
+}
+
+/// Sums where entries lead, of host memory.
+#[test]
+fn an_accumulation_adds_where_entries_lead() {
+    let engine = Engine::new();
+    let made = create(&engine, "table 0 4 4 16 (contiguous 2 double)");
+    let (double, char) = (engine.named("MPI_DOUBLE"), engine.named("MPI_CHAR"));
+    let (mut memory, packed) = ([1.0f64; 8], [10.0f64, 20.0, 30.0, 40.0, 50.0, 60.0]);
+    let tables = [table(&[3, -1, 1])];
+    let destination = elements(made, memory.as_mut_ptr().cast(), &tables, 8);
+    let mut done = 0;
+    let mut add = |basic: *const dtc_type, bytes: i64| {
+        // SAFETY: the memory has all places, and `packed` as many bytes as are asked for.
+        unsafe {
+            let packed = packed.as_ptr().cast();
+            dtc_tabled_accumulate(DTC_OPERATION_SUM, basic, packed, bytes, &destination, &mut done, null())
+        }
+    };
+    fails(add(double.0, 12), DTC_ERROR_OPERATION, "length: expected a multiple of the 8 bytes of f64, found 12");
+    fails(add(char.0, 8), DTC_ERROR_OPERATION, "");
+    fails(add(null(), 8), DTC_ERROR_HANDLE, "");
+    ok(add(double.0, i64::MAX));
+    assert_eq!(done, 40);
+    assert_eq!(memory, [1.0, 1.0, 41.0, 51.0, 1.0, 1.0, 1.0, 11.0]);
+    // SAFETY: a type that is not used any more.
+    ok(unsafe { dtc_tabled_release(made) });
+}
