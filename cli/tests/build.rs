@@ -6,6 +6,7 @@ use common::{Run, dtc, emulator, write};
 use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cranelift::CpuTarget;
 use dtc_compiler::datatype::text;
+use dtc_compiler::tabled::TabledLayout;
 use dtc_runtime::cuda::{Device, Nvrtc, Stream};
 use dtc_runtime::store::{Bundle, Config};
 use dtc_runtime::{Engine, Tier};
@@ -265,6 +266,16 @@ fn kernels_for_gpus_are_built_without_one() {
     assert_eq!(entries.len(), 5);
     let manifest = fs::read_to_string(folder.path().join("three/manifest.json")).expect("a manifest");
     assert!(manifest.contains("at most 512 indices below 2048"), "{manifest}");
+
+    // And of one that a program recorded.
+    let notation = "table 0 8 4 64 (contiguous 2 double)";
+    let hash = TabledLayout::new(&notation.parse().expect("a type")).hash();
+    write(folder.path(), "a.recorded", format!("type {hash} {notation};\nused {hash} 3 96 1 64 64;\n"));
+    dtc(folder.path(), &["build", "a.recorded", "-o", "four", "--target", "sm_90"]).fine();
+    let manifest = fs::read(folder.path().join("four/manifest.json")).expect("a manifest");
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).expect("JSON");
+    let built = &manifest["types"][0];
+    assert_eq!((&built["hash"], &built["uses"]["unpacks"]), (&hash.into(), &1.into()));
 }
 
 #[test]

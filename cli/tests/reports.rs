@@ -3,8 +3,9 @@
 mod common;
 
 use common::{Run, dtc, is_full, write};
+use dtc_compiler::tabled::TabledLayout;
 use dtc_emulator::{Stub, build_stub};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::tempdir;
@@ -51,6 +52,62 @@ fn explain_tells_of_index_tables() {
     }
     dtc(folder.path(), &["emit", "t.dtc", "--as", "c", "--header", "t.h", "-o", "t.c"]).fine();
     assert!(std::fs::read_to_string(folder.path().join("t.h")).unwrap().contains("#define T_MOST_BYTES 512"));
+}
+
+/// The least traffic of a call with tables: assumed ones, those of an argument, and those of a file.
+#[test]
+fn explain_reckons_with_index_tables() {
+    let folder = tempdir().expect("a folder");
+    // Rows of 64 bytes at multiples of 256.
+    let notation = "table 0 32 4 256 (contiguous 8 double)";
+    let explain = |given: &[&str]| dtc(folder.path(), &[&["explain", notation][..], given].concat());
+    let text = explain(&[]).fine();
+    for part in ["a call with tables of 4 entries, assumed", "moves 256 bytes in 4 pieces, in 8 sectors", "at most 1.00 of"]
+    {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    write(folder.path(), "list", "7\n-1, 9");
+    for (given, call) in [("7,-1", (2, 64, 1, 2)), ("list", (3, 128, 2, 4)), ("", (0, 0, 0, 0))] {
+        let text = explain(&["--table", given, "--json"]).fine();
+        let object: Value = serde_json::from_str(&text).unwrap();
+        let (entries, bytes, pieces, sectors) = call;
+        let expected =
+            json!({"assumed": false, "lengths": [entries], "bytes": bytes, "pieces": pieces, "sectors": sectors});
+        assert_eq!(object["call"], expected, "{given}");
+        assert_eq!(object["gpu"]["roofline"]["unpack"]["written_bytes"], 32 * sectors, "{given}");
+    }
+    explain(&["--table", "32"]).fails(2, &["--table", "table 0, entry 0: expected a place below 32, found 32"]);
+    explain(&["--table", "1", "--table", "2"]).fails(2, &["expected 1 tables of the type, found 2"]);
+    explain(&["--table", "1 2-3"]).fails(2, &["--table 0, entry 1: expected an integer, found 2-3"]);
+    dtc(folder.path(), &["explain", "double", "--table", "1"]).fails(2, &["a type with index tables", "one without"]);
+}
+
+/// A recording's types with index tables are explained with their uses; `bench` says that it leaves them out.
+#[test]
+fn recorded_types_with_index_tables_are_read() {
+    let folder = tempdir().expect("a folder");
+    let notation = "table 0 8 4 64 (contiguous 2 double)";
+    let hash = TabledLayout::new(&notation.parse().unwrap()).hash();
+    let lines = format!("\ntype {hash} {notation};\nused {hash} 3 96 1 64 64;\ntype {} {notation};\n", "0".repeat(64));
+    write(folder.path(), "a.recorded", lines);
+    let run = dtc(folder.path(), &["explain", "a.recorded"]);
+    assert!(
+        run.err.contains("left out recorded type 0000") && run.err.contains("expected a type with this hash"),
+        "{run:?}"
+    );
+    for part in [
+        "1 recorded type",
+        "3 packs of 96 bytes, 1 unpack of 64 bytes; 64 bytes a call at most; with index tables",
+        "a call with tables",
+    ] {
+        assert!(run.out.contains(part), "{part} in {}", run.out);
+    }
+    let run = dtc(folder.path(), &["explain", "a.recorded", "--json"]);
+    let objects: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((&objects[0]["hash"], &objects[0]["uses"]["packed_bytes"]), (&json!(hash), &json!(96)));
+    assert_eq!(objects[0]["name"], format!("type_{}", &hash[..12]));
+    let run = dtc(folder.path(), &["bench", "a.recorded"]);
+    assert!(run.err.contains("left out 1 type with index tables"), "{run:?}");
 }
 
 #[test]

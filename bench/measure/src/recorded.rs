@@ -4,7 +4,8 @@ use crate::description::Named;
 use crate::failure::{Failure, reason, told};
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::json::Description;
-use dtc_compiler::datatype::text;
+use dtc_compiler::datatype::{TabledDatatype, text};
+use dtc_compiler::tabled::TabledLayout;
 use dtc_runtime::store::{Finding, RecordedType, RecordedUses, Recording};
 use std::path::{Path, PathBuf};
 
@@ -48,18 +49,44 @@ impl Recorded {
     }
 }
 
+/// A type with index tables of a recording.
+pub struct RecordedTabled {
+    /// `type_` and the first digits of its digest.
+    pub name: String,
+    /// The type.
+    pub datatype: TabledDatatype,
+    /// How often programs used it.
+    pub uses: RecordedUses,
+}
+
+impl RecordedTabled {
+    /// Bytes that programs moved.
+    pub fn moved(&self) -> u64 {
+        self.uses.packed_bytes.saturating_add(self.uses.unpacked_bytes)
+    }
+}
+
+/// The types of recordings.
+#[derive(Default)]
+pub struct RecordedTypes {
+    /// Those without index tables.
+    pub plain: Vec<Recorded>,
+    /// Those with some.
+    pub tabled: Vec<RecordedTabled>,
+}
+
 /// The types of recordings, each once, with its uses in all. Says on standard error which lines are left out.
 ///
 /// # Errors
 ///
 /// A file cannot be read, or all types are wrong.
-pub fn read(files: &[PathBuf]) -> Result<Vec<Recorded>, Failure> {
+pub fn read(files: &[PathBuf]) -> Result<RecordedTypes, Failure> {
     let mut recording = Recording::default();
     for file in files {
         let failed = |finding: Finding| Failure::description(file.display(), "a recording", finding.cause);
         recording.add_file(file).map_err(failed)?;
     }
-    let (mut types, mut wrong) = (Vec::new(), Vec::new());
+    let (mut types, mut wrong) = (RecordedTypes::default(), Vec::new());
     for (hash, RecordedType { notations, uses }) in recording.types {
         if notations.is_empty() {
             recording.left_out += 1;
@@ -69,8 +96,12 @@ pub fn read(files: &[PathBuf]) -> Result<Vec<Recorded>, Failure> {
         // Behind a wrong line of this hash may come a right one.
         for notation in notations {
             match of_line(&hash, &notation) {
-                Ok(pipeline) => {
-                    types.push(Recorded { name: format!("type_{}", &hash[..DIGITS]), place, pipeline, uses });
+                Ok(RecordedLine::Plain(pipeline)) => {
+                    types.plain.push(Recorded { name: format!("type_{}", &hash[..DIGITS]), place, pipeline, uses });
+                    break;
+                }
+                Ok(RecordedLine::Tabled(datatype)) => {
+                    types.tabled.push(RecordedTabled { name: format!("type_{}", &hash[..DIGITS]), datatype, uses });
                     break;
                 }
                 Err(error) => wrong.push(format!("{place}: {error}")),
@@ -82,7 +113,7 @@ pub fn read(files: &[PathBuf]) -> Result<Vec<Recorded>, Failure> {
         1 => eprintln!("dtc: left out 1 line of the recordings, which is cut short"),
         more => eprintln!("dtc: left out {more} lines of the recordings, which are cut short"),
     }
-    if let (true, Some(first)) = (types.is_empty(), wrong.first()) {
+    if let (true, Some(first)) = (types.plain.is_empty() && types.tabled.is_empty(), wrong.first()) {
         return Err(Failure::Description(first.clone()));
     }
     for error in &wrong {
@@ -91,14 +122,26 @@ pub fn read(files: &[PathBuf]) -> Result<Vec<Recorded>, Failure> {
     Ok(types)
 }
 
+/// The type of a line.
+enum RecordedLine {
+    Plain(Pipeline),
+    Tabled(TabledDatatype),
+}
+
 /// The type of a recorded line, or why the line is none.
-fn of_line(hash: &str, notation: &str) -> Result<Pipeline, String> {
-    let pipeline = Pipeline::new(text::parse(notation).map_err(|error| error.to_string())?);
-    let found = pipeline.hash().to_string();
-    match pipeline.lowered().size() {
+fn of_line(hash: &str, notation: &str) -> Result<RecordedLine, String> {
+    let datatype = text::parse_tabled(notation).map_err(|error| error.to_string())?;
+    let (found, size, line) = match datatype.without_tables() {
+        Some(datatype) => {
+            let pipeline = Pipeline::new(datatype);
+            (pipeline.hash().to_string(), pipeline.lowered().size(), RecordedLine::Plain(pipeline))
+        }
+        None => (TabledLayout::new(&datatype).hash(), datatype.facts().size, RecordedLine::Tabled(datatype)),
+    };
+    match size {
         _ if found != hash => Err(format!("expected a type with this hash, found {found}")),
         0 => Err("expected a type with bytes, found one without".to_owned()),
-        _ => Ok(pipeline),
+        _ => Ok(line),
     }
 }
 

@@ -45,8 +45,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let library = library::name(&arguments.output)?;
     // What cannot be written is said before anything is compiled.
     let mut folder = Folder::create(&arguments.output)?;
-    let BuiltTypes { plain: types, tabled } = types::read(&arguments.types)?;
+    let BuiltTypes { plain: types, mut tabled } = types::read(&arguments.types)?;
     let (cpus, gpus) = target::divide(&arguments.target);
+    if gpus.is_empty() {
+        // A program uses what it was recorded with.
+        tabled.retain(|tabled| tabled.uses.is_none());
+    }
     if let (Some(BuiltTabled { name, .. }), []) = (tabled.first(), &*gpus) {
         let expected =
             format!("a GPU, such as sm_90, for {name}, which has index tables: calls in host memory need no kernels");
@@ -64,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         progress.set_message(what);
         progress.inc(1);
     };
-    for BuiltTabled { name, datatype } in &tabled {
+    for BuiltTabled { name, datatype, .. } in &tabled {
         begin(format!("{name} for GPUs"));
         bundle.add_gpu_tabled(datatype, &gpus)?;
     }

@@ -4,6 +4,7 @@ use crate::target::{self, Target};
 use crate::types::{BuiltTabled, BuiltType};
 use dtc_compiler::codegen::cranelift;
 use dtc_compiler::tabled::TabledLayout;
+use dtc_runtime::store::RecordedUses;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -54,26 +55,33 @@ fn of_type(BuiltType { name, pipeline, uses, .. }: &BuiltType) -> Value {
         "extent": facts.extent(),
         "kernel": pipeline.plan().decision().to_string(),
     });
-    if let Some(uses) = uses {
-        value["uses"] = json!({
-            "packs": uses.packs,
-            "packed_bytes": uses.packed_bytes,
-            "unpacks": uses.unpacks,
-            "unpacked_bytes": uses.unpacked_bytes,
-            "largest": uses.largest,
-        });
-    }
+    add_uses(&mut value, *uses);
     value
 }
 
-fn of_tabled(BuiltTabled { name, datatype }: &BuiltTabled) -> Value {
+/// Adds how often a recorded type was used.
+fn add_uses(value: &mut Value, uses: Option<RecordedUses>) {
+    if let Some(RecordedUses { packs, packed_bytes, unpacks, unpacked_bytes, largest }) = uses {
+        value["uses"] = json!({
+            "packs": packs,
+            "packed_bytes": packed_bytes,
+            "unpacks": unpacks,
+            "unpacked_bytes": unpacked_bytes,
+            "largest": largest,
+        });
+    }
+}
+
+fn of_tabled(BuiltTabled { name, datatype, uses }: &BuiltTabled) -> Value {
     let layout = TabledLayout::new(datatype);
-    json!({
+    let mut value = json!({
         "name": name,
         "type": datatype.to_string(),
         "hash": layout.hash(),
         "layout": layout.to_string(),
         "tables": datatype.tables().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "most_bytes": layout.most_bytes(),
-    })
+    });
+    add_uses(&mut value, *uses);
+    value
 }

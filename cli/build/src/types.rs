@@ -4,7 +4,7 @@ use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::TabledDatatype;
 use dtc_measure::description;
 use dtc_measure::failure::Failure;
-use dtc_measure::recorded::{self, Recorded};
+use dtc_measure::recorded::{self, Recorded, RecordedTabled};
 use dtc_runtime::store::RecordedUses;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,6 +23,8 @@ pub struct BuiltType {
 pub struct BuiltTabled {
     pub name: String,
     pub datatype: TabledDatatype,
+    /// How often programs used it, if it was recorded.
+    pub uses: Option<RecordedUses>,
 }
 
 /// What is built.
@@ -39,13 +41,17 @@ pub fn read(paths: &[PathBuf]) -> Result<BuiltTypes, Failure> {
     let mut tabled = Vec::new();
     let mut types: BTreeMap<String, BuiltType> = BTreeMap::new();
     let (recordings, descriptions) = recorded::files(paths)?;
-    for Recorded { name, place, pipeline, uses } in recorded::read(&recordings)? {
+    let found = recorded::read(&recordings)?;
+    for Recorded { name, place, pipeline, uses } in found.plain {
         types.insert(name.clone(), BuiltType { name, place, pipeline, uses: Some(uses) });
+    }
+    for RecordedTabled { name, datatype, uses } in found.tabled {
+        tabled.push(BuiltTabled { name, datatype, uses: Some(uses) });
     }
     for file in descriptions {
         let description::Named { name, description } = description::read_tabled(&file)?;
         let Some(datatype) = description.datatype.without_tables() else {
-            tabled.push(BuiltTabled { name, datatype: description.datatype });
+            tabled.push(BuiltTabled { name, datatype: description.datatype, uses: None });
             continue;
         };
         let name = identifier(&name).ok_or_else(|| {

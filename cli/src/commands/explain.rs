@@ -4,7 +4,7 @@ use super::explain_preload::Preload;
 use super::explain_recorded;
 use super::explain_tabled::TabledExplanation;
 use crate::commands::emit::compiler;
-use crate::commands::{explain_bounds, explain_preload};
+use crate::commands::{explain_bounds, explain_preload, explain_roofline};
 use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cuda::GenericKernel;
 use dtc_compiler::datatype::json::Description;
@@ -14,10 +14,10 @@ use dtc_compiler::plan::{Direction, Strategy};
 use dtc_measure::description::{self, Named};
 use dtc_measure::failure::Failure;
 use dtc_measure::program::called;
-use dtc_measure::recorded;
+use dtc_measure::recorded::{self, RecordedTypes};
 use dtc_measure::report;
 use dtc_runtime::cuda::{Device, MemoryKind};
-use dtc_runtime::store::{Config, RecordedUses, Recording, Store};
+use dtc_runtime::store::{Config, Recording, Store};
 use dtc_runtime::{Choice, Engine, TransferCase, TransferModel};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -42,6 +42,10 @@ pub struct Arguments {
     /// Tells of kernels and transfers on a GPU also where there is none; --json always does
     #[arg(long)]
     gpu: bool,
+    /// The entries of an index table of the type, as in 3,1,7, or a file of them, for the least traffic of a call; once for each table, in the
+    /// order of their numbers. Without it, long tables are assumed
+    #[arg(long = "table", value_name = "ENTRIES", allow_hyphen_values = true)]
+    tables: Vec<String>,
 }
 
 /// Kinds of memory that transfers are explained between: those of the host, and of two GPUs.
@@ -239,20 +243,8 @@ impl Explanation {
         });
         let variants: Vec<Value> = variants.collect();
         let model = model().0;
-        let rooflines: Map<String, Value> = self.roofline().map_or_else(Map::new, |roofline| {
-            let figures = |direction: Direction| {
-                let traffic = roofline.traffic(direction);
-                let figures = json!({
-                    "read_bytes": traffic.read,
-                    "written_bytes": traffic.written,
-                    "copy_share": roofline.copy_share(direction),
-                    "least_us": model.device_copy().microseconds(traffic),
-                    "error": roofline.footprint().error,
-                });
-                (direction.to_string(), figures)
-            };
-            [Direction::Pack, Direction::Unpack].map(figures).into_iter().collect()
-        });
+        let copy = model.device_copy();
+        let rooflines = self.roofline().map_or_else(Map::new, |roofline| explain_roofline::to_json(&roofline, copy));
         let ways = self.ways(&model).into_iter().map(|(memory, packed, [pack, unpack])| {
             let choice = |choice: Choice| json!({"way": choice.path.to_string(), "reason": choice.reason});
             json!({
@@ -371,25 +363,8 @@ impl Explanation {
         let (model, source) = model();
         if let Some(roofline) = self.roofline().filter(|_| self.pipeline.layout().size() > 0) {
             let copy = model.device_copy();
-            writeln!(
-                out,
-                "least traffic of a transfer on a GPU that copies at {:.0} GB/s, {source}",
-                copy.gigabytes / 2.0
-            )?;
-            for direction in [Direction::Pack, Direction::Unpack] {
-                let (traffic, share) = (roofline.traffic(direction), roofline.copy_share(direction));
-                let (read, written) = (report::bytes(traffic.read), report::bytes(traffic.written));
-                let time = report::time(copy.microseconds(traffic) * 1e3);
-                let direction = direction.to_string();
-                write!(
-                    out,
-                    "    {direction:<7}reads {read}, writes {written}: at most {share:.2} of a copy's speed, {time}"
-                )?;
-                match roofline.footprint().error {
-                    0.0 => writeln!(out)?,
-                    error => writeln!(out, " (estimated, to {:.1} %)", error * 100.0)?,
-                }
-            }
+            writeln!(out, "{}", explain_roofline::title(copy, &source))?;
+            explain_roofline::print(&roofline, copy, out)?;
         }
         writeln!(out, "transfers between kinds of memory by calls that wait, {source}")?;
         for (memory, packed, [pack, unpack]) in self.ways(&model) {
@@ -421,12 +396,17 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     }
     let Named { name, description } = description::read_tabled(&arguments.file)?;
     let Some(datatype) = description.datatype.without_tables() else {
-        let explanation = TabledExplanation::new(&description.datatype);
+        let explanation = TabledExplanation::new(&description.datatype, &arguments.tables)?;
+        let (model, source) = model();
+        let copy = model.device_copy();
         if arguments.json {
-            return print_json(&explanation.to_json(), out);
+            return print_json(&explanation.to_json(copy), out);
         }
-        return explanation.print(lines_of_parts(arguments), out);
+        return explanation.print(lines_of_parts(arguments), (copy, &source), out);
     };
+    if !arguments.tables.is_empty() {
+        return Err(Failure::description("--table", "a type with index tables", "one without"));
+    }
     let Description { story, source, count, origin_bytes, buffer_bytes, .. } = description;
     let description = Description { datatype, story, source, count, origin_bytes, buffer_bytes };
     let explanation = Explanation::of(Named { name, description })?;
@@ -456,36 +436,43 @@ fn print_json(value: &impl Serialize, out: &mut dyn Write) -> Result<(), Failure
 /// Explains the types of recordings, those that moved most first.
 fn of_recording(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let (recordings, _) = recorded::files(std::slice::from_ref(&arguments.file))?;
-    let mut types = recorded::read(&recordings)?;
-    if types.is_empty() {
+    let RecordedTypes { plain: mut types, mut tabled } = recorded::read(&recordings)?;
+    if types.is_empty() && tabled.is_empty() {
         return Err(Failure::description(arguments.file.display(), "recorded types", "none"));
     }
     types.sort_by_key(|recorded| std::cmp::Reverse(recorded.moved()));
+    tabled.sort_by_key(|recorded| std::cmp::Reverse(recorded.moved()));
+    let with_tables = || tabled.iter().map(|recorded| TabledExplanation::new(&recorded.datatype, &[]));
     let explained = || types.iter().map(|recorded| Explanation::of(recorded.named()));
     if arguments.json {
         let explanations: Vec<Explanation> = explained().collect::<Result<_, _>>()?;
         let mut objects = Vec::with_capacity(types.len());
         for (explanation, recorded) in explanations.iter().zip(&types) {
             let mut rest = explanation.rest();
-            let RecordedUses { packs, packed_bytes, unpacks, unpacked_bytes, largest } = recorded.uses;
-            rest["uses"] = json!({
-                "packs": packs,
-                "packed_bytes": packed_bytes,
-                "unpacks": unpacks,
-                "unpacked_bytes": unpacked_bytes,
-                "largest": largest,
-            });
-            objects.push(Object { pipeline: &explanation.pipeline, rest });
+            rest["uses"] = explain_recorded::uses(&recorded.uses);
+            let object = Object { pipeline: &explanation.pipeline, rest };
+            objects.push(serde_json::to_value(object).map_err(io::Error::from)?);
+        }
+        for (explanation, recorded) in with_tables().zip(&tabled) {
+            let mut object = explanation?.to_json(model().0.device_copy());
+            object["name"] = recorded.name.clone().into();
+            object["uses"] = explain_recorded::uses(&recorded.uses);
+            objects.push(object);
         }
         return print_json(&objects, out);
     }
-    explain_recorded::list(&types, out)?;
-    if !arguments.full && types.len() > 1 {
+    explain_recorded::list(&types, &tabled, out)?;
+    if !arguments.full && types.len() + tabled.len() > 1 {
         return Ok(writeln!(out, "--full explains each; {} 'NOTATION' one", called("explain"))?);
     }
     for explanation in explained() {
         writeln!(out)?;
         print(arguments, &explanation?, out)?;
+    }
+    let (model, source) = model();
+    for explanation in with_tables() {
+        writeln!(out)?;
+        explanation?.print(lines_of_parts(arguments), (model.device_copy(), &source), out)?;
     }
     Ok(())
 }

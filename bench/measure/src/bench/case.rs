@@ -3,7 +3,7 @@
 use super::checkout::checkout_file;
 use crate::description::{self, Named};
 use crate::failure::{Failure, reason};
-use crate::recorded::{self, Recorded};
+use crate::recorded::{self, Recorded, RecordedTypes};
 use dtc_compiler::datatype::{Datatype, json};
 use std::path::{Path, PathBuf};
 
@@ -64,7 +64,10 @@ pub fn collect(files: &[PathBuf], listed: Option<Vec<Case>>, only: Option<&str>)
     let (recordings, files) = recorded::files(files)?;
     let mut cases = files.iter().chain(&examples).map(|file| Case::read(file)).collect::<Result<Vec<_>, _>>()?;
     // What moved most comes first.
-    let mut recorded = recorded::read(&recordings)?;
+    let RecordedTypes { plain: mut recorded, tabled } = recorded::read(&recordings)?;
+    if !tabled.is_empty() {
+        eprintln!("dtc: left out {} with index tables; explain has their least traffic", types(tabled.len()));
+    }
     recorded.sort_by_key(|recorded| std::cmp::Reverse(recorded.moved()));
     cases.extend(recorded.iter().map(Case::of_recorded));
     cases.extend(listed.into_iter().flatten());
@@ -84,6 +87,10 @@ pub fn collect(files: &[PathBuf], listed: Option<Vec<Case>>, only: Option<&str>)
     let Some(text) = only else { return Ok(cases) };
     cases.retain(|case| case.name.contains(text));
     if cases.is_empty() { Err(nothing_named(text)) } else { Ok(cases) }
+}
+
+fn types(number: usize) -> String {
+    format!("{number} type{}", if number == 1 { "" } else { "s" })
 }
 
 /// The failure where no name contains the text of `--only`.

@@ -1,12 +1,13 @@
 //! Those who move the bytes of a call.
 
 use super::call::Call;
-use super::figure::{COPY, GENERIC, HAND, LISTED, TABLED};
+use super::figure::{COPY, DRIVER, GENERIC, HAND, HOSTED, LISTED, TABLED};
 use super::shapes::Shaped;
 use super::subject::Subject;
 use dtc_measure::bench::cuda::comparison::Arena;
 use dtc_measure::failure::Failure;
 use dtc_measure::timing::median;
+use dtc_runtime::Multiprocessors;
 use dtc_runtime::cuda::Stream;
 
 /// One who moves the bytes of a call.
@@ -26,8 +27,17 @@ pub fn contenders<'a>(subject: &'a Subject, call: Call, blocks: u32, shapes: &'a
         Contender { name: COPY.to_owned(), enqueue: Box::new(move |stream| Ok(call.copy(stream)?)) },
         Contender { name: LISTED.to_owned(), enqueue: Box::new(move |stream| subject.listed(&call, stream)) },
         Contender { name: TABLED.to_owned(), enqueue: Box::new(move |stream| subject.tabled(&call, stream)) },
+        Contender {
+            name: HOSTED.to_owned(),
+            enqueue: Box::new(move |stream| subject.hosted(&call, Multiprocessors::All, stream)),
+        },
         Contender { name: GENERIC.to_owned(), enqueue: Box::new(move |stream| subject.generic(&call, stream)) },
     ];
+    // Blocks with gaps are moved by the kernel all the same.
+    if subject.layout.fixed_layouts().iter().all(|fixed| fixed.contiguous().is_some()) {
+        let enqueue = move |stream: &Stream| subject.hosted(&call, Multiprocessors::None, stream);
+        all.push(Contender { name: DRIVER.to_owned(), enqueue: Box::new(enqueue) });
+    }
     if let Some(kernel) = &subject.by_hand {
         let table = subject.table.address();
         let enqueue = move |stream: &Stream| Ok(kernel.enqueue(stream, blocks, &call, table)?);

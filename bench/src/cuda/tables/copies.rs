@@ -21,6 +21,7 @@ const TWO_CALLS: &str = "dtc, packed and unpacked";
 pub fn measure(arena: &mut Arena, rounds: usize) -> Result<Vec<Figure>, Failure> {
     let Some([source, target]) = cases::permuted() else { return Ok(Vec::new()) };
     let (from, to) = (Subject::new(arena, source, 1)?, Subject::new(arena, target, 1)?);
+    from.tabled.prepare_copy(&to.tabled, &arena.gpu).map_err(|error| from.failed(&error))?;
     let bytes = from.case.packed_bytes();
     let [memory, packed, written] =
         [from.layout.true_ub() as u64, bytes, to.layout.true_ub() as u64 + GUARD].map(|bytes| bytes as usize);

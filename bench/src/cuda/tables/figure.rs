@@ -11,6 +11,12 @@ pub const LISTED: &str = "dtc, listed in the type";
 /// The type with a table of the call.
 pub const TABLED: &str = "dtc";
 
+/// The same with the table in host memory.
+pub const HOSTED: &str = "dtc, table in host memory";
+
+/// The same by copies of the driver.
+pub const DRIVER: &str = "dtc, copies of the driver";
+
 /// The same by the generic kernels.
 pub const GENERIC: &str = "dtc generic";
 

@@ -1,6 +1,6 @@
 //! The table of figures.
 
-use super::figure::{COPY, Figure, GENERIC, HAND, LISTED, TABLED};
+use super::figure::{COPY, DRIVER, Figure, GENERIC, HAND, HOSTED, LISTED, TABLED};
 use dtc_measure::bench::table::table;
 use dtc_measure::failure::Failure;
 use std::io::Write;
@@ -11,8 +11,19 @@ pub fn print(figures: &[Figure], out: &mut dyn Write) -> Result<(), Failure> {
         out,
         "\nblocks by a table of the call: packed GB/s of the driver's copy with the cache emptied; the others as shares of it"
     )?;
-    let mut printed =
-        table(&["what", "case", "copy", "by hand", "listed", "table", "generic", "fastest shape", "share"]);
+    let mut printed = table(&[
+        "what",
+        "case",
+        "copy",
+        "by hand",
+        "listed",
+        "table",
+        "host table",
+        "driver",
+        "generic",
+        "fastest shape",
+        "share",
+    ]);
     let calls = || figures.chunk_by(|one, other| one.case == other.case && one.what == other.what);
     for call in calls().filter(|call| call[0].peer == COPY && call[0].what != "copy") {
         let time = |peer| call.iter().find(|figure| figure.peer == peer).map(|figure| figure.us);
@@ -21,7 +32,7 @@ pub fn print(figures: &[Figure], out: &mut dyn Write) -> Result<(), Failure> {
             _ => "-".to_owned(),
         };
         let copy = time(COPY).map_or_else(|| "-".to_owned(), |us| format!("{:.1}", call[0].bytes as f64 / us / 1e3));
-        let named = [COPY, GENERIC, HAND, LISTED, TABLED];
+        let named = [COPY, DRIVER, GENERIC, HAND, HOSTED, LISTED, TABLED];
         let shapes = call.iter().filter(|figure| !named.contains(&figure.peer.as_str()));
         let fastest = shapes.min_by(|one, other| one.us.total_cmp(&other.us));
         printed.add_row([
@@ -31,6 +42,8 @@ pub fn print(figures: &[Figure], out: &mut dyn Write) -> Result<(), Failure> {
             share(time(HAND)),
             share(time(LISTED)),
             share(time(TABLED)),
+            share(time(HOSTED)),
+            share(time(DRIVER)),
             share(time(GENERIC)),
             fastest.map_or_else(|| "-".to_owned(), |figure| figure.peer.clone()),
             share(fastest.map(|figure| figure.us)),

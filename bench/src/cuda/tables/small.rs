@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "moves memory of a device")]
 
 use super::contenders::Enqueue;
-use super::figure::{Figure, LISTED, TABLED};
+use super::figure::{Figure, HOSTED, LISTED, TABLED};
 use dtc_measure::bench::cuda::comparison::Arena;
 use dtc_measure::device::Nothing;
 use dtc_measure::failure::Failure;
@@ -22,7 +22,7 @@ pub fn measure(arena: &Arena, rounds: usize) -> Result<Vec<Figure>, Failure> {
         ("empty kernel", &|stream| Ok(nothing.enqueue(stream)?)),
         (LISTED, &|stream| small.listed(stream)),
         (TABLED, &|stream| small.on_device(stream)),
-        ("dtc, table in host memory", &|stream| small.on_host(stream)),
+        (HOSTED, &|stream| small.on_host(stream)),
     ];
     let mut samples = [const { Vec::new() }; 4];
     for _ in 0..20 * rounds {

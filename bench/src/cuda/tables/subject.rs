@@ -12,7 +12,7 @@ use dtc_measure::bench::cuda::comparison::Arena;
 use dtc_measure::failure::Failure;
 use dtc_measure::samples::SEED;
 use dtc_runtime::cuda::{DeviceBuffer, Stream};
-use dtc_runtime::{Committed, CommittedTabled, Endpoint, IndexTable, Range};
+use dtc_runtime::{Committed, CommittedTabled, Endpoint, IndexTable, Multiprocessors, Range};
 use std::fmt::Display;
 
 /// A case, committed with and without its table, which lies on the device.
@@ -74,23 +74,39 @@ impl Subject {
 
     /// By the type to which the call brings the entries.
     pub fn tabled(&self, call: &Call, stream: &Stream) -> Result<(), Failure> {
-        self.by(&self.tabled, call, stream)
+        self.by(&self.tabled, call, Multiprocessors::All, self.on_device(), stream)
+    }
+
+    /// The same with the entries in host memory; without multiprocessors, by copies of the driver where the blocks have no gaps.
+    pub fn hosted(&self, call: &Call, some: Multiprocessors, stream: &Stream) -> Result<(), Failure> {
+        self.by(&self.tabled, call, some, IndexTable::from(&self.entries), stream)
     }
 
     /// The same by the generic kernels.
     pub fn generic(&self, call: &Call, stream: &Stream) -> Result<(), Failure> {
-        self.by(&self.generic, call, stream)
+        self.by(&self.generic, call, Multiprocessors::All, self.on_device(), stream)
     }
 
-    fn by(&self, committed: &CommittedTabled, call: &Call, stream: &Stream) -> Result<(), Failure> {
-        let tables = [IndexTable::at(&self.table, false, self.entries.len() as u64)];
+    fn on_device(&self) -> IndexTable<'_> {
+        IndexTable::at(&self.table, false, self.entries.len() as u64)
+    }
+
+    fn by(
+        &self,
+        committed: &CommittedTabled,
+        call: &Call,
+        some: Multiprocessors,
+        table: IndexTable<'_>,
+        stream: &Stream,
+    ) -> Result<(), Failure> {
+        let tables = [table];
         let elements = committed.at(call.memory, &tables);
         let transfer = match call.direction {
             Direction::Pack => elements.pack(call.packed),
             Direction::Unpack => elements.unpack(call.packed),
         };
-        // SAFETY: as for `listed`; the entries are below the places, on the device.
-        unsafe { transfer.enqueue(stream).map(drop) }.map_err(|error| self.failed(&error))
+        // SAFETY: as for `listed`; the entries are below the places.
+        unsafe { transfer.on(some).enqueue(stream).map(drop) }.map_err(|error| self.failed(&error))
     }
 }
 
