@@ -1,55 +1,55 @@
 //! The class `Batch`.
 
 use crate::acquire;
-use crate::array::{Array, Held, Place};
-use crate::committed::{Moved, engine};
+use crate::array::Place;
+use crate::batch_item::{Action, Item, ItemLists, ItemTables, Request};
+use crate::committed::engine;
 use crate::errors::{mismatch, not_moved};
 use crate::layout::Layout;
-use crate::moves::{Carried, End, check_apart};
+use crate::moves::Carried;
 use crate::stream::stream;
-use crate::tables::Tables;
+use crate::tables;
 use dtc_runtime::cuda::{MemoryKind, Stream};
 use dtc_runtime::plan::Direction;
-use dtc_runtime::{Endpoint, PersistentBatch, Range, Transfer, TransferError};
+use dtc_runtime::{BatchTransfer, PersistentBatch, TabledError, Transfer, TransferError};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyMemoryView;
+use pyo3::types::PyDict;
 
-/// What a list of packs or unpacks has of each: the layout, what is read, and what is written.
-type Listed<'py> = (Py<Layout>, Bound<'py, PyAny>, Bound<'py, PyAny>);
-
-/// An array that a batch keeps.
-struct Kept {
-    object: Py<PyAny>,
-    /// What keeps the elements where they are, where the object does not.
-    _held: Py<PyAny>,
-    /// The address of the first element, or where the layout's type is applied.
-    address: usize,
-    place: Place,
+/// What a list of packs or unpacks has of each: the layout, what is read, what is written, and tables if the layout has some.
+#[derive(FromPyObject)]
+enum Listed<'py> {
+    Tabled(Py<Layout>, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyDict>),
+    Plain(Py<Layout>, Bound<'py, PyAny>, Bound<'py, PyAny>),
 }
 
-impl Kept {
-    fn endpoint(&self) -> Endpoint {
-        let address = std::ptr::with_exposed_provenance_mut::<u8>(self.address);
-        match self.place {
-            Place::Host => Endpoint::host(address),
-            Place::Reached(kind) => Endpoint::of_kind(kind, address),
-        }
-    }
+/// What a list of copies has of each: what is written and its layout, what is read and its layout, and tables if a layout has some.
+#[derive(FromPyObject)]
+enum ListedCopy<'py> {
+    Tabled(Bound<'py, PyAny>, Py<Layout>, Bound<'py, PyAny>, Py<Layout>, Bound<'py, PyDict>),
+    Plain(Bound<'py, PyAny>, Py<Layout>, Bound<'py, PyAny>, Py<Layout>),
 }
 
-/// A pack or an unpack.
-struct Item {
-    direction: Direction,
-    layout: Py<Layout>,
-    memory: Kept,
-    packed: Kept,
-    count: u64,
+fn listed(place: &str, direction: Direction, listed: Listed<'_>) -> PyResult<Item> {
+    let (layout, read, written, tables) = match listed {
+        Listed::Tabled(layout, read, written, tables) => (layout, read, written, Some(tables.copy()?)),
+        Listed::Plain(layout, read, written) => (layout, read, written, None),
+    };
+    Request { place, action: Action::Move(direction), layout, read: &read, written: &written, tables }.item()
 }
 
-/// Packs and unpacks that are run again and again: on a GPU as one launch.
+fn listed_copy(place: &str, listed: ListedCopy<'_>) -> PyResult<Item> {
+    let (written, to, read, layout, tables) = match listed {
+        ListedCopy::Tabled(written, to, read, from, tables) => (written, to, read, from, Some(tables.copy()?)),
+        ListedCopy::Plain(written, to, read, from) => (written, to, read, from, None),
+    };
+    Request { place, action: Action::Copy(to), layout, read: &read, written: &written, tables }.item()
+}
+
+/// Packs, unpacks and copies that are run again and again: on a GPU as one launch.
 ///
-/// They may run in any order, so that none should write what another reads or writes. The batch keeps the arrays.
+/// They may run in any order, so that none should write what another reads or writes. The batch keeps the arrays. Layouts with index axes have a dict of
+/// tables behind the arrays, which are read at each run.
 ///
 /// >>> import numpy as np, libdtc
 /// >>> field = np.arange(12).reshape(3, 4)
@@ -70,46 +70,48 @@ pub struct Batch {
 #[pymethods]
 impl Batch {
     #[new]
-    #[pyo3(signature = (packs=Vec::new(), unpacks=Vec::new()))]
-    fn new(packs: Vec<Listed<'_>>, unpacks: Vec<Listed<'_>>) -> PyResult<Batch> {
-        let mut items = Vec::with_capacity(packs.len() + unpacks.len());
-        for (at, (layout, read, written)) in packs.into_iter().enumerate() {
-            items.push(item(&format!("packs[{at}]"), Direction::Pack, layout, [&read, &written])?);
+    #[pyo3(signature = (packs=Vec::new(), unpacks=Vec::new(), copies=Vec::new()))]
+    fn new(packs: Vec<Listed<'_>>, unpacks: Vec<Listed<'_>>, copies: Vec<ListedCopy<'_>>) -> PyResult<Batch> {
+        let mut items = Vec::with_capacity(packs.len() + unpacks.len() + copies.len());
+        for (at, pack) in packs.into_iter().enumerate() {
+            items.push(listed(&format!("packs[{at}]"), Direction::Pack, pack)?);
         }
-        for (at, (layout, read, written)) in unpacks.into_iter().enumerate() {
-            items.push(item(&format!("unpacks[{at}]"), Direction::Unpack, layout, [&read, &written])?);
+        for (at, unpack) in unpacks.into_iter().enumerate() {
+            items.push(listed(&format!("unpacks[{at}]"), Direction::Unpack, unpack)?);
         }
-        let device = items.iter().flat_map(|item| [item.memory.place, item.packed.place]).find_map(Place::device);
+        for (at, copy) in copies.into_iter().enumerate() {
+            items.push(listed_copy(&format!("copies[{at}]"), copy)?);
+        }
+        let device = items.iter().flat_map(|item| [item.memory.place, item.other.place]).find_map(Place::device);
         let batch = Batch { items, device, prepared: None };
         (0..batch.items.len()).try_for_each(|at| batch.check_reached(at))?;
         Ok(batch)
     }
 
-    /// How many packs and unpacks there are.
+    /// How many packs, unpacks and copies there are.
     fn __len__(&self) -> usize {
         self.items.len()
     }
 
-    /// Has item `i`, of the packs and then of the unpacks, read `x` and write `out` from now on; what is left out stays.
-    #[pyo3(name = "move", signature = (i, x=None, out=None))]
+    /// Has item `i`, of the packs, then the unpacks, then the copies, read `x`, write `out` and use these tables from now on; what is left out
+    /// stays.
+    #[pyo3(name = "move", signature = (i, /, x=None, out=None, **tables))]
     fn move_item(
         &mut self,
         py: Python<'_>,
         i: usize,
         x: Option<&Bound<'_, PyAny>>,
         out: Option<&Bound<'_, PyAny>>,
+        tables: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let Some(old) = self.items.get(i) else {
             let expected = format!("i: expected an item below {}, found {i}", self.items.len());
             return Err(PyIndexError::new_err(expected));
         };
-        let (read, written) = match old.direction {
-            Direction::Pack => (&old.memory, &old.packed),
-            Direction::Unpack => (&old.packed, &old.memory),
-        };
+        let [read, written] = old.read_and_written();
         let read = x.unwrap_or(read.object.bind(py));
         let written = out.unwrap_or(written.object.bind(py));
-        let new = item(&format!("item {i}"), old.direction, old.layout.clone_ref(py), [read, written])?;
+        let new = old.moved(&format!("item {i}"), [read, written], tables)?.item()?;
         let old = std::mem::replace(&mut self.items[i], new);
         if let Err(error) = self.check_reached(i) {
             self.items[i] = old;
@@ -119,7 +121,7 @@ impl Batch {
         match &mut self.prepared {
             // Records may be as many as the new array has, which a prepared batch does not take.
             Some(_) if new.count != old.count => self.prepared = None,
-            Some(prepared) => prepared.move_to(i, new.memory.endpoint(), new.packed.endpoint()),
+            Some(prepared) => prepared.move_to(i, new.memory.endpoint(), new.other.endpoint()),
             None => {}
         }
         Ok(())
@@ -129,8 +131,11 @@ impl Batch {
     #[pyo3(signature = (stream=None))]
     fn run(&mut self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let stream = self.stream(py, stream)?;
+        if !self.items.iter().all(Item::is_plain) {
+            return self.run_tabled(py, stream);
+        }
         let Batch { items, prepared, .. } = self;
-        let transfers = items.iter().map(Item::transfer).collect::<PyResult<Vec<_>>>()?;
+        let transfers = items.iter().map(Item::plain).collect::<PyResult<Vec<_>>>()?;
         let carried = Carried((transfers, prepared));
         py.detach(move || {
             let (transfers, prepared) = carried.transfer();
@@ -166,10 +171,36 @@ unsafe fn enqueue(
 }
 
 impl Batch {
+    /// Runs items of which some have tables, or copy.
+    fn run_tabled(&self, py: Python<'_>, stream: Option<Stream>) -> PyResult<()> {
+        let numbered = self.items.iter().enumerate();
+        let tables = numbered.map(|(at, item)| item.tables(py, at)).collect::<PyResult<Vec<ItemTables<'_>>>>()?;
+        let lists: Vec<ItemLists<'_>> = tables.iter().map(|[own, others]| [own.list(), others.list()]).collect();
+        let each = self.items.iter().zip(&lists);
+        let transfers = each.map(|(item, lists)| item.transfer(lists)).collect::<PyResult<Vec<BatchTransfer<'_>>>>()?;
+        let carried = Carried(transfers);
+        let moved = py.detach(move || {
+            let transfers = carried.transfer();
+            match stream {
+                // SAFETY: the layouts fit the arrays, which the batch keeps, and the other sides have as many bytes; both sides of each are apart.
+                // Tables of the host are copies, whose entries the engine checks; a device skips entries that do not lie below the places.
+                None => unsafe { engine().run_tabled_batch(&transfers) },
+                // SAFETY: as above. Until the stream has run, the frameworks' allocators keep the memory of arrays for work of that stream.
+                Some(stream) => unsafe { engine().enqueue_tabled_batch(&stream, &transfers) },
+            }
+        });
+        moved.map(|_| ()).map_err(|error| match error {
+            TabledError::Item { item, error } => {
+                tables::item_not_moved(&format!("item {item} "), *error, &self.items[item].described())
+            }
+            other => tables::not_moved(other, &[]),
+        })
+    }
+
     /// The stream of a call, if the batch is one of a device.
     fn stream(&self, py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Stream>> {
         let Some(ordinal) = self.device else { return Ok(None) };
-        let kept = self.items.iter().flat_map(|item| [&item.memory, &item.packed]);
+        let kept = self.items.iter().flat_map(|item| [&item.memory, &item.other]);
         let Some(on_device) = kept.into_iter().find(|kept| kept.place.device().is_some()) else { return Ok(None) };
         let array = acquire::array("item", on_device.object.bind(py))?;
         stream(given, &array, ordinal).map(Some)
@@ -178,7 +209,7 @@ impl Batch {
     /// Refuses arrays that the device of the batch does not reach.
     fn check_reached(&self, at: usize) -> PyResult<()> {
         let Some(ordinal) = self.device else { return Ok(()) };
-        for kept in [&self.items[at].memory, &self.items[at].packed] {
+        for kept in [&self.items[at].memory, &self.items[at].other] {
             let is_reached = match kept.place {
                 Place::Host => false,
                 Place::Reached(MemoryKind::Device(other)) => other == ordinal,
@@ -195,64 +226,4 @@ impl Batch {
         }
         Ok(())
     }
-}
-
-impl Item {
-    fn transfer(&self) -> PyResult<Transfer<'_>> {
-        let Moved::Fixed(committed) = &self.layout.get().made.ready()?.moved else {
-            return Err(mismatch("layout", "one without index axes", "one with some"));
-        };
-        let elements = committed.at(self.memory.endpoint(), Range::elements(self.count));
-        Ok(match self.direction {
-            Direction::Pack => elements.pack(self.packed.endpoint()),
-            Direction::Unpack => elements.unpack(self.packed.endpoint()),
-        })
-    }
-}
-
-/// A pack or an unpack, checked. `place`: what errors call it; `arrays`: what it reads, and what it writes.
-fn item(place: &str, direction: Direction, layout: Py<Layout>, arrays: [&Bound<'_, PyAny>; 2]) -> PyResult<Item> {
-    let (reads, writes) = (format!("{place} x"), format!("{place} out"));
-    let (read, written) = (acquire::array(&reads, arrays[0])?, acquire::array_to_write(&writes, arrays[1], None)?);
-    let tables = Tables::default();
-    let found = layout.get();
-    if !found.described().tabled.is_empty() {
-        return Err(mismatch(place, "a layout without index axes", "one with some"));
-    }
-    let (memory, packed) = match direction {
-        Direction::Pack => {
-            let memory = found.end(&reads, &read, &tables)?;
-            let packed = found.packed(&writes, &written, memory.bytes())?;
-            check_apart(&memory, &packed)?;
-            (memory, packed)
-        }
-        Direction::Unpack => {
-            found.check_written(&writes)?;
-            let memory = found.end(&writes, &written, &tables)?;
-            let packed = found.packed(&reads, &read, memory.bytes())?;
-            check_apart(&packed, &memory)?;
-            (memory, packed)
-        }
-    };
-    let count = memory.part.as_ref().map_or(0, |part| part.applied.count);
-    let (memory, packed) = (kept(&memory)?, kept(&packed)?);
-    Ok(Item { direction, layout, memory, packed, count })
-}
-
-fn kept(end: &End<'_, '_>) -> PyResult<Kept> {
-    let array: &Array<'_> = end.array;
-    let held = match &array.held {
-        // A `bytearray` moves its bytes when it grows, which it refuses while a view of it is there. Arrays do not grow.
-        Held::Buffer(_) if array.dtype.is_none() => PyMemoryView::from(&array.object)?.into_any(),
-        Held::Buffer(_) => array.object.clone(),
-        Held::Object(held) => held.clone(),
-    };
-    let address = end.part.as_ref().map_or(array.address, |part| part.applied.address);
-    let place = array.place;
-    Ok(Kept {
-        object: array.object.clone().unbind(),
-        _held: held.unbind(),
-        address: address.expose_provenance(),
-        place,
-    })
 }

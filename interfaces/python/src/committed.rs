@@ -62,9 +62,9 @@ impl LayoutType {
 
 impl Ready {
     fn of(described: &Described) -> PyResult<Ready> {
-        let moved = match described.tabled.is_empty() {
-            true => Moved::Fixed(engine().commit(&datatype(described).map_err(refused)?)),
-            false => Moved::Tabled(as_tabled(described)?),
+        let moved = match described.has_tables() {
+            false => Moved::Fixed(engine().commit(&datatype(described).map_err(refused)?)),
+            true => Moved::Tabled(as_tabled(described)?),
         };
         Ok(Ready { moved, span: described.span(1), writes_twice: described.writes_twice() })
     }
@@ -76,6 +76,9 @@ fn as_tabled(described: &Described) -> PyResult<CommittedTabled> {
 
 /// The datatype of a layout, with its index tables if it has any.
 pub fn tabled_datatype(described: &Described) -> PyResult<TabledDatatype> {
+    if let Base::Tabled(loaded) = &described.whole.base {
+        return Ok(loaded.datatype().clone());
+    }
     let datatype = match described.tabled.is_empty() {
         true => datatype(described).map(TabledDatatype::from),
         false => {

@@ -4,7 +4,8 @@ use crate::array::Array;
 use crate::dtype::{Element, Fields};
 use crate::errors::{LayoutError, mismatch};
 use crate::strided::{Axes, Index, Strided, Table, Tuple};
-use dtc_runtime::datatype::Datatype;
+use dtc_runtime::TabledLayout;
+use dtc_runtime::datatype::{Datatype, TableFacts, TableKind, TabledDatatype};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -18,6 +19,36 @@ pub enum Base {
     Records,
     /// Bytes of a type that was loaded: the least that an array has.
     Memory(Datatype),
+    /// The same of a type with index tables.
+    Tabled(Box<LoadedTabled>),
+}
+
+/// A type with index tables that was loaded.
+#[derive(Debug)]
+pub struct LoadedTabled {
+    datatype: TabledDatatype,
+    layout: TabledLayout,
+    tables: Vec<Arc<Table>>,
+}
+
+impl LoadedTabled {
+    /// Names its tables `table0` and so on. Tables of addresses are refused: what they lead to cannot be checked.
+    pub fn new(datatype: TabledDatatype) -> PyResult<LoadedTabled> {
+        let named = |(number, facts): (usize, &TableFacts)| match facts.kind {
+            TableKind::Places(_) => {
+                let most = i64::try_from(facts.most).unwrap_or(i64::MAX);
+                Ok(Arc::new(Table { name: format!("table{number}"), most }))
+            }
+            TableKind::Addresses(_) => Err(mismatch(format_args!("table {number}"), "a table of indices", facts)),
+        };
+        let tables = datatype.tables().iter().enumerate().map(named).collect::<PyResult<_>>()?;
+        Ok(LoadedTabled { layout: TabledLayout::new(&datatype), datatype, tables })
+    }
+
+    /// The type.
+    pub fn datatype(&self) -> &TabledDatatype {
+        &self.datatype
+    }
 }
 
 /// The memory that a layout is applied to: that of layouts of its parts, too.
@@ -151,8 +182,16 @@ impl Described {
         Ok(described)
     }
 
+    /// Whether calls have tables.
+    pub fn has_tables(&self) -> bool {
+        !self.tabled.is_empty() || matches!(self.whole.base, Base::Tabled(_))
+    }
+
     /// The tables of a call, in the order of their numbers: each once, however many axes follow it.
     pub fn tables(&self) -> SmallVec<[&Arc<Table>; 1]> {
+        if let Base::Tabled(loaded) = &self.whole.base {
+            return loaded.tables.iter().collect();
+        }
         let mut tables: SmallVec<[&Arc<Table>; 1]> = SmallVec::new();
         for tabled in &self.tabled {
             if !tables.contains(&&tabled.table) {
@@ -176,12 +215,18 @@ impl Described {
     pub fn bytes(&self) -> i64 {
         match &self.whole.base {
             Base::Memory(datatype) => datatype.size() as i64,
+            Base::Tabled(loaded) => loaded.layout.most_bytes() as i64,
             _ => self.view.count() * self.runs.iter().map(|(_, bytes)| bytes).sum::<i64>(),
         }
     }
 
     /// Packed bytes with tables of these lengths, in the order of their numbers, and elements along each axis.
     pub fn packed(&self, lengths: &[i64]) -> (i64, Axes) {
+        if let Base::Tabled(loaded) = &self.whole.base {
+            let lengths: SmallVec<[u64; 4]> = lengths.iter().map(|&length| length as u64).collect();
+            let bytes = loaded.layout.size(&lengths).unwrap_or(0) as i64;
+            return (bytes, Axes::from_slice(&[bytes]));
+        }
         let mut shape = self.view.shape.clone();
         let tables = self.tables();
         for tabled in &self.tabled {
@@ -212,6 +257,7 @@ impl Described {
             Base::Array(_) => Strided { offset: 0, ..self.reached() }.span(self.reach()).unwrap_or((0, 0)),
             Base::Records => (0, self.whole.element.bytes * count as i64),
             Base::Memory(datatype) => (datatype.true_lb(), datatype.true_lb() + datatype.true_extent()),
+            Base::Tabled(loaded) => (loaded.layout.true_lb(), loaded.layout.true_ub()),
         }
     }
 
@@ -238,9 +284,9 @@ impl Described {
                 let bytes = array.packed_bytes(argument)?;
                 Ok(Applied { address: array.address, count: (bytes / element.bytes.max(1)) as u64 })
             }
-            Base::Memory(datatype) => {
+            Base::Memory(_) | Base::Tabled(_) => {
                 let found = array.packed_bytes(argument)?;
-                let (low, high) = (datatype.true_lb(), datatype.true_lb() + datatype.true_extent());
+                let (low, high) = self.span(1);
                 if low < 0 || high > found {
                     return Err(mismatch(
                         argument,

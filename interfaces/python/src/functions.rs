@@ -2,7 +2,7 @@
 
 use crate::acquire;
 use crate::array::Array;
-use crate::described::{Base, Described, Whole};
+use crate::described::{Base, Described, LoadedTabled, Whole};
 use crate::dtype::{Element, Fields};
 use crate::errors::{LayoutError, mismatch};
 use crate::layout::Layout;
@@ -10,7 +10,7 @@ use crate::moves;
 use crate::state::{State, restored};
 use crate::strided::{Axes, Strided};
 use crate::tables::{Tables, check_names};
-use dtc_runtime::datatype::{Datatype, json, text};
+use dtc_runtime::datatype::{Datatype, TabledDatatype, json, text};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -95,7 +95,7 @@ pub fn fields(dtype: &Bound<'_, PyAny>, names: Vec<Bound<'_, PyString>>) -> PyRe
 }
 
 /// The layout of a datatype in the short notation or in JSON, or of the file that a `pathlib.Path` names. It is applied to the first byte of
-/// an array.
+/// an array. Calls pass the index tables of the datatype as `table0`, `table1` and so on.
 ///
 /// Raises `LayoutError` for text that describes no datatype, and `OSError` for a file that cannot be read.
 ///
@@ -111,18 +111,25 @@ pub fn load(source: &Bound<'_, PyAny>) -> PyResult<Layout> {
             std::fs::read_to_string(&path)?
         }
     };
-    let datatype: Datatype = if written.trim_start().starts_with('{') {
-        json::read(&written).map_err(|error| LayoutError::new_err(error.to_string()))?.datatype
+    let datatype: TabledDatatype = if written.trim_start().starts_with('{') {
+        json::read_tabled(&written).map_err(|error| LayoutError::new_err(error.to_string()))?.datatype
     } else {
-        text::parse(&written).map_err(|error| LayoutError::new_err(error.to_string()))?
+        text::parse_tabled(&written).map_err(|error| LayoutError::new_err(error.to_string()))?
     };
-    Ok(of_datatype(datatype))
+    match datatype.without_tables() {
+        Some(datatype) => Ok(of_datatype(datatype)),
+        None => Ok(of_memory(Base::Tabled(Box::new(LoadedTabled::new(datatype)?)))),
+    }
 }
 
 /// The layout of a datatype, applied to bytes.
 pub fn of_datatype(datatype: Datatype) -> Layout {
+    of_memory(Base::Memory(datatype))
+}
+
+fn of_memory(base: Base) -> Layout {
     let view = Strided { offset: 0, shape: Axes::new(), strides: Axes::new() };
-    let whole = Whole { base: Base::Memory(datatype), element: Element::unknown(1) };
+    let whole = Whole { base, element: Element::unknown(1) };
     Described::new(whole, SmallVec::from_elem((0, 1), 1), view).into()
 }
 

@@ -2,17 +2,19 @@
 
 use crate::acquire;
 use crate::array::Array;
-use crate::committed::{LayoutType, Moved, tabled_datatype};
+use crate::committed::{LayoutType, Moved};
 use crate::described::{Base, Described};
 use crate::dtype::{Element, Fields};
 use crate::errors::mismatch;
 use crate::index::{Names, entries, names, order};
-use crate::moves::{End, Part, check_apart, move_packed};
+use crate::moves::{End, Movement, Part, check_apart, move_packed};
+use crate::operation::reduction;
 use crate::results::{Wanted, new_array};
 use crate::source::source;
 use crate::state;
 use crate::strided::Tuple;
 use crate::tables::{Tables, check_names};
+use dtc_runtime::CommittedTabled;
 use dtc_runtime::plan::Direction;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -48,9 +50,9 @@ impl Layout {
         tables: &'a Tables<'py>,
     ) -> PyResult<End<'a, 'py>> {
         let applied = self.described().apply(argument, array)?;
-        let bytes = match self.described().tabled.is_empty() {
-            true => self.described().bytes() * applied.count as i64,
-            false => self.described().packed(&tables.lengths()).0,
+        let bytes = match self.described().has_tables() {
+            false => self.described().bytes() * applied.count as i64,
+            true => self.described().packed(&tables.lengths()).0,
         };
         Ok(End {
             argument,
@@ -89,14 +91,29 @@ impl Layout {
         let described = self.described();
         let wanted = described.result.as_deref().map_or(Wanted::Same, Wanted::Of);
         // Skipped entries leave what is there.
-        let zeroed = !described.tabled.is_empty();
+        let zeroed = described.has_tables();
         match &described.whole.base {
             _ if x.dtype.is_none() => new_array(x, &[bytes], &Wanted::Bytes, zeroed),
             Base::Array(_) if zeroed => new_array(x, &described.packed(&tables.lengths()).1, &wanted, true),
             Base::Array(_) => new_array(x, &described.view.shape, &wanted, false),
             Base::Records => new_array(x, &x.elements.shape, &wanted, false),
-            Base::Memory(_) => new_array(x, &[described.bytes()], &Wanted::Bytes, false),
+            Base::Memory(_) | Base::Tabled(_) => new_array(x, &[bytes], &Wanted::Bytes, zeroed),
         }
+    }
+
+    fn explain_tabled(&self, committed: &CommittedTabled) -> String {
+        let datatype = committed.datatype();
+        let mut text = format!("{datatype}\n\n");
+        for (table, facts) in self.described().tables().iter().zip(datatype.tables()) {
+            text += &format!("{}: {facts}\n", table.name);
+        }
+        text += &format!("\n{}\n", committed.layout());
+        for (number, plan) in committed.plans().enumerate() {
+            text += &format!("layout {number}, for each entry in host memory: {plan}\n");
+        }
+        let kernel =
+            committed.kernel().map_or_else(|| "none, generic ones serve".to_owned(), |kernel| kernel.to_string());
+        text + &format!("kernel on a GPU: {kernel}\n")
     }
 
     fn new_memory<'py>(&self, buf: &Array<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -116,7 +133,7 @@ impl Layout {
                 let records = buf.packed_bytes("buf")? / described.bytes().max(1);
                 new_array(buf, &[records], &same, true)
             }
-            Base::Memory(_) => new_array(buf, &[described.span(1).1], &Wanted::Bytes, true),
+            Base::Memory(_) | Base::Tabled(_) => new_array(buf, &[described.span(1).1], &Wanted::Bytes, true),
         }
     }
 }
@@ -141,7 +158,7 @@ impl Layout {
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match &self.described().whole.base {
-            Base::Memory(_) => PyTuple::new(py, [self.described().bytes()]),
+            Base::Memory(_) | Base::Tabled(_) => PyTuple::new(py, [self.described().bytes()]),
             _ => PyTuple::new(py, &self.described().view.shape),
         }
     }
@@ -232,13 +249,16 @@ impl Layout {
         let packed = self.packed("out", &out, bytes)?;
         if bytes > 0 {
             check_apart(&memory, &packed)?;
-            move_packed(Direction::Pack, &memory, &packed, stream)?;
+            move_packed(Movement::Plain(Direction::Pack), &memory, &packed, stream)?;
         }
         Ok(out.object)
     }
 
     /// Unpacks `buf` to where the layout says in `out`, and returns it: a new array of the library of `buf`, with zeros elsewhere, if it
     /// is left out. `tables`: one for each name of an index axis; where one lists an element twice, one of both stays.
+    ///
+    /// With `op`, each element of `out` becomes itself op the packed one: "sum", "prod", "min", "max", or of MPI's "land", "lor", "lxor", "band", "bor"
+    /// and "bxor". The layout is one of numbers.
     ///
     /// Arrays, `stream` and errors are as for `pack`, with `buf` in place of its `out`. Layouts that name a byte twice are refused.
     ///
@@ -247,16 +267,26 @@ impl Layout {
     /// array([[0, 7],
     ///        [0, 8],
     ///        [0, 9]])
-    #[pyo3(signature = (buf, out=None, *, stream=None, **tables))]
+    /// >>> libdtc.layout((3, 2), "i8")[:, 1].unpack(np.array([7, 8, 9]), np.ones((3, 2), int), op="sum")
+    /// array([[ 1,  8],
+    ///        [ 1,  9],
+    ///        [ 1, 10]])
+    #[pyo3(signature = (buf, out=None, *, op=None, stream=None, **tables))]
     fn unpack<'py>(
         &self,
         buf: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
+        op: Option<&str>,
         stream: Option<&Bound<'py, PyAny>>,
         tables: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         check_names(&[self.described()], tables)?;
         self.check_written("out")?;
+        let movement = match op {
+            Some(_) if out.is_none() => return Err(mismatch("out", "an array, since there is an op", "None")),
+            Some(op) => Movement::Combined(reduction(buf.py(), op, self.described().packed_element())?),
+            None => Movement::Plain(Direction::Unpack),
+        };
         let array = acquire::array_of("buf", buf, Some(self.described().packed_element()))?;
         let out = written(out, stream.is_some(), || self.new_memory(&array), Some(self.described().element()))?;
         let tables = Tables::of(self.described(), tables)?;
@@ -265,23 +295,21 @@ impl Layout {
         let packed = self.packed("buf", &array, bytes)?;
         if bytes > 0 {
             check_apart(&packed, &memory)?;
-            move_packed(Direction::Unpack, &memory, &packed, stream)?;
+            move_packed(movement, &memory, &packed, stream)?;
         }
         Ok(out.object.clone())
     }
 
     /// What the compiler makes of the layout, for people: the datatype, its canonical layout, the plan, and the tier that serves now; with
-    /// index axes, the datatype and what its tables hold.
+    /// index axes, the datatype, what its tables hold, the layout above and below them, plans, and the kernel on a GPU.
     ///
     /// >>> import libdtc
     /// >>> print(libdtc.layout((3, 4), "f8")[:, 1].explain().splitlines()[0])
     /// hvector 3 1 32 (contiguous 8 byte)
     fn explain(&self) -> PyResult<String> {
-        let Moved::Fixed(committed) = &self.made.ready()?.moved else {
-            let datatype = tabled_datatype(self.described())?;
-            let names = self.described().tables();
-            let tables = names.iter().zip(datatype.tables()).map(|(table, facts)| format!("{}: {facts}\n", table.name));
-            return Ok(format!("{datatype}\n\n{}", tables.collect::<String>()));
+        let committed = match &self.made.ready()?.moved {
+            Moved::Fixed(committed) => committed,
+            Moved::Tabled(committed) => return Ok(self.explain_tabled(committed)),
         };
         let (datatype, tier) = (committed.datatype(), committed.tier());
         Ok(format!("{datatype}\n\n{}\n{}\ntier: {tier}\n", committed.layout(), committed.plan()))
@@ -314,6 +342,7 @@ impl Layout {
         match &whole.base {
             // A type is equal to others with the same text, and hashes by its bytes.
             Base::Memory(datatype) => datatype.size().hash(&mut hasher),
+            Base::Tabled(loaded) => loaded.datatype().facts().size.hash(&mut hasher),
             Base::Array(base) => base.hash(&mut hasher),
             Base::Records => {}
         }
@@ -337,6 +366,9 @@ impl Layout {
                 self.described().element().bytes
             ),
             Base::Memory(datatype) => format!("<libdtc.Layout of {} bytes: {datatype}>", self.described().bytes()),
+            Base::Tabled(loaded) => {
+                format!("<libdtc.Layout of at most {} bytes: {}>", self.described().bytes(), loaded.datatype())
+            }
         }
     }
 

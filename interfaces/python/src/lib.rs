@@ -5,6 +5,7 @@
 mod acquire;
 mod array;
 mod batch;
+mod batch_item;
 mod committed;
 mod cuda_array;
 mod described;
@@ -19,6 +20,7 @@ mod index;
 mod layout;
 mod moves;
 mod numpy;
+mod operation;
 mod results;
 mod source;
 mod state;

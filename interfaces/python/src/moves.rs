@@ -7,6 +7,7 @@ use crate::errors::{mismatch, not_moved};
 use crate::stream::stream;
 use crate::tables::{self, Tables};
 use dtc_runtime::cuda::Stream;
+use dtc_runtime::operation::Reduction;
 use dtc_runtime::plan::Direction;
 use dtc_runtime::{Endpoint, Range, TabledTransfer, Transfer};
 use pyo3::prelude::*;
@@ -97,9 +98,18 @@ pub fn check_apart(one: &End<'_, '_>, written: &End<'_, '_>) -> PyResult<()> {
     }
 }
 
+/// What a call does with packed bytes.
+#[derive(Clone, Copy)]
+pub enum Movement {
+    /// Moves bytes.
+    Plain(Direction),
+    /// Unpacks with an operation.
+    Combined(Reduction),
+}
+
 /// Packs from memory or unpacks to it. `memory` has a layout, and `packed` has none.
 pub fn move_packed(
-    direction: Direction,
+    movement: Movement,
     memory: &End<'_, '_>,
     packed: &End<'_, '_>,
     given: Option<&Bound<'_, PyAny>>,
@@ -110,17 +120,19 @@ pub fn move_packed(
     match &part.ready.moved {
         Moved::Fixed(committed) => {
             let elements = committed.at(at, Range::elements(part.applied.count));
-            call.run(match direction {
-                Direction::Pack => elements.pack(end),
-                Direction::Unpack => elements.unpack(end),
+            call.run(match movement {
+                Movement::Plain(Direction::Pack) => elements.pack(end),
+                Movement::Plain(Direction::Unpack) => elements.unpack(end),
+                Movement::Combined(reduction) => elements.accumulate(reduction, end),
             })
         }
         Moved::Tabled(committed) => {
             let tables = part.tables.list();
             let elements = committed.at(at, &tables).skipping();
-            let transfer = match direction {
-                Direction::Pack => elements.pack(end),
-                Direction::Unpack => elements.unpack(end),
+            let transfer = match movement {
+                Movement::Plain(Direction::Pack) => elements.pack(end),
+                Movement::Plain(Direction::Unpack) => elements.unpack(end),
+                Movement::Combined(reduction) => elements.accumulate(reduction, end),
             };
             call.run_tabled(transfer, &[part.made])
         }

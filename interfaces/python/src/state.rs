@@ -18,6 +18,7 @@ pub fn is_equal(py: Python<'_>, one: &Described, other: &Described) -> PyResult<
         (Base::Array(one), Base::Array(other)) => one == other,
         (Base::Records, Base::Records) => true,
         (Base::Memory(one), Base::Memory(other)) => one.to_string() == other.to_string(),
+        (Base::Tabled(one), Base::Tabled(other)) => one.datatype().to_string() == other.datatype().to_string(),
         _ => false,
     };
     let parts = |described: &Described| (described.runs.clone(), described.view.clone(), described.tabled.clone());
@@ -43,6 +44,9 @@ pub fn reduced<'py>(py: Python<'py>, described: &Described) -> PyResult<(Bound<'
     let module = py.import("libdtc._libdtc")?;
     let base = match &described.whole.base {
         Base::Memory(datatype) => return Ok((module.getattr("load")?, PyTuple::new(py, [datatype.to_string()])?)),
+        Base::Tabled(loaded) => {
+            return Ok((module.getattr("load")?, PyTuple::new(py, [loaded.datatype().to_string()])?));
+        }
         Base::Array(base) => Some(numbers(base)),
         Base::Records => None,
     };

@@ -100,7 +100,7 @@ pub struct Tables<'py>(SmallVec<[Entries<'py>; 1]>);
 impl<'py> Tables<'py> {
     /// The tables of a layout among the arguments of a call.
     pub fn of(described: &Described, arguments: Option<&Bound<'py, PyDict>>) -> PyResult<Tables<'py>> {
-        if described.tabled.is_empty() {
+        if !described.has_tables() {
             return Ok(Tables::default());
         }
         let mut found = SmallVec::new();
@@ -109,7 +109,13 @@ impl<'py> Tables<'py> {
             let Some(argument) = argument else {
                 return Err(PyTypeError::new_err(format!("{}: expected a table of indices, found none", table.name)));
             };
-            found.push(entries(&table.name, &argument)?);
+            let given = entries(&table.name, &argument)?;
+            match given.table().len() as i64 {
+                length if length > table.most => {
+                    return Err(mismatch(&table.name, format_args!("at most {} entries", table.most), length));
+                }
+                _ => found.push(given),
+            }
         }
         Ok(Tables(found))
     }
@@ -129,7 +135,7 @@ impl<'py> Tables<'py> {
 pub fn check_names(layouts: &[&Described], arguments: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     for name in arguments.iter().flat_map(|arguments| arguments.keys()) {
         let name: String = name.extract()?;
-        if !layouts.iter().any(|layout| layout.tabled.iter().any(|tabled| tabled.table.name == name)) {
+        if !layouts.iter().any(|layout| layout.tables().iter().any(|table| table.name == name)) {
             return Err(PyTypeError::new_err(format!(
                 "{name}: expected an argument or a table of the layout, found neither"
             )));
@@ -140,9 +146,14 @@ pub fn check_names(layouts: &[&Described], arguments: Option<&Bound<'_, PyDict>>
 
 /// The exception for a transfer with tables that moved nothing. `layouts`: those of the transfer, whose tables follow each other.
 pub fn not_moved(error: TabledError, layouts: &[&Described]) -> PyErr {
+    item_not_moved("", error, layouts)
+}
+
+/// The same for one of several. `item`: what goes before the names of its tables.
+pub fn item_not_moved(item: &str, error: TabledError, layouts: &[&Described]) -> PyErr {
     let name = |table: usize| {
         let mut names = layouts.iter().flat_map(|layout| layout.tables());
-        names.nth(table).map_or_else(|| format!("table {table}"), |table| table.name.clone())
+        names.nth(table).map_or_else(|| format!("{item}table {table}"), |table| format!("{item}{}", table.name))
     };
     match error {
         TabledError::Entry { table, index, places, found } => {

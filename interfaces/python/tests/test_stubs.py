@@ -15,7 +15,7 @@ INHERITED = {"__eq__", "__hash__", "__getitem__", "__init__", "__len__"}
 
 
 def parameters(function):
-    names = [argument.arg for argument in (*function.args.args, *function.args.kwonlyargs)]
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
     return [name for name in names if name != "self"]
 
 

@@ -136,3 +136,28 @@ def test_axes_know_their_names():
     assert (ROWS.name, ROWS.max, repr(ROWS)) == ("rows", 3, 'libdtc.index("rows", max=3)')
     first, second = libdtc.layout(X)[ROWS], libdtc.layout(X)[libdtc.index("rows", max=3)]
     assert first == second and hash(first) == hash(second) and first != libdtc.layout(X)[:3]
+
+
+def test_loaded():
+    memory = np.arange(64, dtype="u1")
+    pages = libdtc.load("table 0 8 4 8 (contiguous 8 byte)")
+    assert (pages.nbytes, pages.shape) == (32, (32,))
+    assert pages.pack(memory, table0=[5, 0]).tobytes() == bytes([*range(40, 48), *range(8)])
+    target = np.zeros(64, "u1")
+    pages.unpack(memory[:16], target, table0=np.array([1, 7], "i4"))
+    assert target.tobytes() == bytes([0] * 8 + [*range(8)] + [0] * 40 + [*range(8, 16)])
+    again = pickle.loads(pickle.dumps(pages))
+    assert again == pages and hash(again) == hash(pages) and "at most 32 bytes: table 0 8 4 8" in repr(again)
+    for part in ["table0: at most 4 indices below 8", "table 0 below 8 x 8", "kernel on a GPU: words of 8 bytes"]:
+        assert part in pages.explain()
+    turned = np.zeros(16, "u1")
+    libdtc.copy(turned, libdtc.load("contiguous 16 byte"), memory, pages, table0=[2, 1])
+    assert turned.tobytes() == bytes([*range(16, 24), *range(8, 16)])
+    with pytest.raises(IndexError, match=r"table0\[1\]: expected an index below 8, found 8"):
+        pages.pack(memory, table0=[0, 8])
+    with pytest.raises(libdtc.LayoutError, match="table0: expected at most 4 entries, found 5"):
+        pages.pack(memory, table0=[0] * 5)
+    with pytest.raises(libdtc.LayoutError, match="x: expected an array with bytes 0 to 64, found 63 bytes"):
+        pages.pack(memory[:63], table0=[0])
+    with pytest.raises(libdtc.LayoutError, match="table 0: expected a table of indices, found"):
+        libdtc.load("addresses 0 4 8 double")
