@@ -63,6 +63,11 @@
 
 #![warn(missing_debug_implementations)]
 
+/// The example of the page that the crate's registry shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod builder;
 mod bundle;
 mod cache;

@@ -11,6 +11,7 @@ mod modules;
 mod names;
 mod outside;
 mod picture;
+mod published;
 mod words;
 mod workspace;
 

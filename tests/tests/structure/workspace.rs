@@ -14,14 +14,18 @@ pub struct Package {
     pub roots: Vec<PathBuf>,
 }
 
+/// What cargo says of the workspace.
+pub fn metadata(arguments: &[&str]) -> Value {
+    let mut cargo = Command::new(std::env::var_os("CARGO").expect("cargo runs the tests"));
+    cargo.args(["metadata", "--offline", "--locked", "--format-version", "1"]).args(arguments);
+    let output = cargo.current_dir(root()).output().expect("cargo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("cargo writes JSON")
+}
+
 /// All members of the workspace.
 pub fn packages() -> Vec<Package> {
-    let mut cargo = Command::new(std::env::var_os("CARGO").expect("cargo runs the tests"));
-    cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root());
-    let output = cargo.output().expect("cargo starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
-    list(&metadata, "packages").iter().map(package).collect()
+    list(&metadata(&["--no-deps"]), "packages").iter().map(package).collect()
 }
 
 fn package(metadata: &Value) -> Package {
@@ -37,10 +41,12 @@ fn package(metadata: &Value) -> Package {
     }
 }
 
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+/// The members of a list that an object has by that name.
+pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().unwrap_or_else(|| panic!("expected {key} to be a list"))
 }
 
-fn text(value: &Value, key: &str) -> String {
+/// A text that an object has by that name.
+pub fn text(value: &Value, key: &str) -> String {
     value[key].as_str().unwrap_or_else(|| panic!("expected {key} to be text")).to_owned()
 }

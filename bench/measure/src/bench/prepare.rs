@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 
 /// The script that builds peers, and what it compiles: their names, their contents, and whether they are programs.
 const SOURCES: [(&str, &str, bool); 3] = [
-    ("peers", include_str!("../../../peers"), true),
-    ("peer.c", include_str!("../../../peer.c"), false),
-    ("calls.c", include_str!("../../../calls.c"), false),
+    ("peers", include_str!("../../peers"), true),
+    ("peer.c", include_str!("../../peer.c"), false),
+    ("calls.c", include_str!("../../calls.c"), false),
 ];
 
 /// The script that builds peers: the one given, that of the checkout, or the one in this program, which is written to `directory`.

@@ -18,7 +18,7 @@ const NAME: &str = "fft2d_scatter";
 pub const ABOUT: &str = "a 2-D FFT's transpose (DDTBench)";
 
 /// A matrix of 1024 x 1024 complex numbers on 4 processes.
-const ON_CPU: &str = include_str!("../../../../ir-examples/fft2d_scatter.json");
+const ON_CPU: &str = include_str!("fft2d_scatter.json");
 
 /// Processes that the matrix is distributed over.
 const PROCESSES: usize = 4;

@@ -3,10 +3,10 @@
 use crate::measured::Table;
 use crate::text::TableError;
 
-static MPICH_4: &str = include_str!("../../tables/mpich-4.txt");
-static MPICH_5: &str = include_str!("../../tables/mpich-5.txt");
-static OPEN_MPI_4: &str = include_str!("../../tables/open-mpi-4.txt");
-static OPEN_MPI_5: &str = include_str!("../../tables/open-mpi-5.txt");
+static MPICH_4: &str = include_str!("../tables/mpich-4.txt");
+static MPICH_5: &str = include_str!("../tables/mpich-5.txt");
+static OPEN_MPI_4: &str = include_str!("../tables/open-mpi-4.txt");
+static OPEN_MPI_5: &str = include_str!("../tables/open-mpi-5.txt");
 
 /// The major version of an MPI: the number behind a name in what it says of itself; none if the name does not occur.
 ///
