@@ -7,12 +7,11 @@
 
 use crate::object::{declared, hide};
 use crate::places::Places;
-use crate::steps::{Outcome, VERSION, build, point, read, root, run, write};
+use crate::steps::{Outcome, VERSION, build, point, read, root, run, tool, write};
 use crate::{documents, interposer};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Name that programs are linked with; its number changes with the interface.
 const SONAME: &str = "libdtc.so.0";
@@ -64,8 +63,7 @@ fn link(map: &Path, object: &Path, library: &Path) -> Outcome {
     let name = format!("libdtc.so.{VERSION}");
     let mut version_script = OsString::from("-Wl,--version-script=");
     version_script.push(map);
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let mut link = Command::new(compiler);
+    let mut link = tool("CC", "cc");
     link.args(["-shared", "-o"]).arg(library.join(&name)).arg(object).arg(version_script);
     link.arg(format!("-Wl,-soname,{SONAME},--gc-sections,-s,-z,relro,-z,now,-z,nodelete,--no-undefined"));
     run(link.args(SYSTEM))?;
@@ -80,5 +78,5 @@ fn pack(object: &Path, library: &Path) -> Outcome {
     if archive.exists() {
         fs::remove_file(&archive).map_err(|error| format!("{}: {error}", archive.display()))?;
     }
-    run(Command::new("ar").arg("rcs").arg(archive).arg(object))
+    run(tool("AR", "ar").arg("rcs").arg(archive).arg(object))
 }

@@ -1,11 +1,10 @@
 //! Links libdtc_mpi, the interposer, of the library that cargo makes of its crate, which contains libdtc.
 
 use crate::object::{defined, hide};
-use crate::steps::{Outcome, VERSION, point, root, run};
+use crate::steps::{Outcome, VERSION, point, root, run, tool};
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// Name that programs are linked with.
 const SONAME: &str = "libdtc_mpi.so.0";
@@ -19,7 +18,7 @@ pub(crate) fn link(archive: &Path, library: &Path, system: &[&str]) -> Outcome {
     let name = format!("libdtc_mpi.so.{VERSION}");
     let mut version_script = OsString::from("-Wl,--version-script=");
     version_script.push(root().join("interfaces/mpi/pkg/dtc_mpi.map"));
-    let mut link = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    let mut link = tool("CC", "cc");
     link.args(["-shared", "-o"]).arg(library.join(&name)).arg(&object).arg(version_script);
     link.arg(format!("-Wl,-soname,{SONAME},--gc-sections,-s,-z,relro,-z,now,-z,nodelete,--no-undefined"));
     let linked = run(link.args(system));

@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! cargo xtask install --prefix DIR [--libdir DIR] [--program-name NAME] [--archive FILE] [--command FILE]
+//!                     [--runner COMMAND]
 //! cargo xtask install-yaksa --prefix DIR [--library FILE]
+//! cargo xtask dist [--out DIR] [--target TRIPLE]...
 //! cargo xtask notices [--check]
 //! cargo xtask lines [--since COMMIT]
 //! cargo xtask book [--output DIR]
@@ -12,6 +14,7 @@
 //! - `install` installs libdtc (shared and static library, header, pkg-config file, CMake package: `docs/reference/c.md`), the
 //!   interposer libdtc_mpi (`docs/reference/preload.md`), and the command dtc with its man pages and completions, with the book and examples.
 //! - `install-yaksa` installs libyaksa for an MPICH, and prints the folder to configure MPICH with (`docs/integrate/mpich.md`).
+//! - `dist` makes the files of a release: tarballs, packages for Debian, wheels, and their sums (`docs/inside/releasing.md`).
 //! - `notices` writes `THIRD-PARTY-NOTICES`, the licences of what both libraries contain, and those of the wheel of Python.
 //! - `lines` counts the lines of the product's code, and how many they were at a commit.
 //! - `book` builds the book of `docs/` by mdBook.
@@ -19,6 +22,7 @@
 
 mod book;
 mod command;
+mod dist;
 mod documents;
 mod install;
 mod interposer;
@@ -30,11 +34,13 @@ mod steps;
 mod yaksa;
 
 use places::Places;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask install --prefix DIR [--libdir DIR] [--program-name NAME] [--archive FILE] [--command FILE]
        cargo xtask install-yaksa --prefix DIR [--library FILE]
+       cargo xtask dist [--out DIR] [--target TRIPLE]...
        cargo xtask notices [--check]
        cargo xtask lines [--since COMMIT]
        cargo xtask book [--output DIR]
@@ -46,6 +52,10 @@ const USAGE: &str = "usage: cargo xtask install --prefix DIR [--libdir DIR] [--p
     --archive FILE    installs the libraries alone, of the static one that cargo built
     --command FILE    installs the command dtc alone, which cargo built; without --archive and --command, both are built in
                       the release profile and installed
+    --runner COMMAND  runs the command that --command names, if it is for another processor: it prints its own pages
+    --out DIR         where the files of a release go: target/dist unless said otherwise
+    --target TRIPLE   what they are built for, once or more: x86_64-unknown-linux-gnu (as without it on such a machine),
+                      aarch64-unknown-linux-gnu
     --library FILE    the shared library that cargo built; built in the release profile unless said otherwise
     --check           write nothing; fail if THIRD-PARTY-NOTICES is not what would be written
     --since COMMIT    the lines at this commit too, and by how many there are more or less
@@ -57,12 +67,20 @@ fn main() -> ExitCode {
     let command = command.as_ref().and_then(|command| command.to_str());
     let (mut prefix, mut libraries, mut name) = (None, None, None);
     let (mut built, mut program, mut since, mut output, mut check) = (None, None, None, None, false);
+    let (mut runner, mut folder, mut targets) = (None, None, Vec::new());
     while let Some(flag) = arguments.next() {
         let place = match (command, flag.to_str()) {
             (Some("notices"), Some("--check")) => {
                 check = true;
                 continue;
             }
+            (Some("dist"), Some("--target")) => {
+                let Some(Ok(target)) = arguments.next().map(OsString::into_string) else { return usage() };
+                targets.push(target);
+                continue;
+            }
+            (Some("dist"), Some("--out")) => &mut folder,
+            (Some("install"), Some("--runner")) => &mut runner,
             (Some("install" | "install-yaksa"), Some("--prefix")) => &mut prefix,
             (Some("install"), Some("--libdir")) => &mut libraries,
             (Some("install"), Some("--program-name")) => &mut name,
@@ -78,9 +96,12 @@ fn main() -> ExitCode {
         (Some("notices"), None) => notices::notices(check),
         (Some("book"), None) => book::build(output.as_deref()),
         (Some("plots"), None) => book::plots(),
+        (Some("dist"), None) => dist::dist(folder, &targets),
         (Some("lines"), None) => lines::lines(since.as_deref().and_then(Path::to_str)),
         (Some("install"), Some(prefix)) => {
-            Places::new(&prefix, libraries.as_deref(), name.as_deref()).and_then(|places| all(&places, built, program))
+            let runner = runner.as_deref().and_then(Path::to_str).unwrap_or_default();
+            Places::new(&prefix, libraries.as_deref(), name.as_deref())
+                .and_then(|places| all(&places, built, program, runner))
         }
         (Some("install-yaksa"), Some(prefix)) => {
             yaksa::install(&prefix, built).map(|folder| println!("{}", folder.display()))
@@ -97,13 +118,13 @@ fn main() -> ExitCode {
 }
 
 /// Installs the libraries, the command, or both, if neither was named.
-fn all(places: &Places, built: Option<PathBuf>, program: Option<PathBuf>) -> Result<(), String> {
+fn all(places: &Places, built: Option<PathBuf>, program: Option<PathBuf>, runner: &str) -> Result<(), String> {
     let both = built.is_none() && program.is_none();
     if both || built.is_some() {
         install::install(places, built)?;
     }
     if both || program.is_some() {
-        command::install(places, program)?;
+        command::install(places, program, runner)?;
     }
     Ok(())
 }

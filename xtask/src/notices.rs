@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// What is distributed: the manifest of a crate that contains all the others, where its notices are, and what the notices call it.
 const DISTRIBUTED: [(&str, &str, &str); 2] = [
-    ("interfaces/c/Cargo.toml", "THIRD-PARTY-NOTICES", "libdtc.so, libdtc.a and libyaksa.so.0 contain"),
+    ("cli/Cargo.toml", "THIRD-PARTY-NOTICES", "The command dtc, and in part libdtc, libdtc_mpi and libyaksa, contain"),
     ("interfaces/python/Cargo.toml", "interfaces/python/THIRD-PARTY-NOTICES", "The package libdtc of Python contains"),
 ];
 

@@ -1,8 +1,7 @@
 //! One object of what a library needs of rustc's archive, with all symbols hidden but its functions.
 
-use crate::steps::{Outcome, run};
+use crate::steps::{Outcome, run, tool};
 use std::path::Path;
-use std::process::Command;
 
 /// Names of the functions that a header declares.
 pub(crate) fn declared(header: &str) -> Vec<String> {
@@ -16,7 +15,7 @@ pub(crate) fn declared(header: &str) -> Vec<String> {
 
 /// Names of the global symbols that an archive defines.
 pub(crate) fn defined(archive: &Path) -> Outcome<Vec<String>> {
-    let mut list = Command::new("nm");
+    let mut list = tool("NM", "nm");
     list.args(["--extern-only", "--defined-only", "--format=just-symbols"]).arg(archive);
     let output = list.output().map_err(|error| format!("{list:?}: {error}"))?;
     if !output.status.success() {
@@ -27,7 +26,7 @@ pub(crate) fn defined(archive: &Path) -> Outcome<Vec<String>> {
 
 /// Joins the members of an archive that the functions need into one object, and hides its other symbols.
 pub(crate) fn hide(archive: &Path, functions: &[String], object: &Path) -> Outcome {
-    let mut link = Command::new("ld");
+    let mut link = tool("LD", "ld");
     // Section groups are dissolved: the linker would otherwise take a group from other Rust code, and lose the one
     // hidden here.
     link.args(["-r", "--gc-sections", "--strip-debug", "--force-group-allocation", "-o"]).arg(object);
@@ -38,7 +37,7 @@ pub(crate) fn hide(archive: &Path, functions: &[String], object: &Path) -> Outco
     // The standard library contains its bitcode, which tools would take for that of the whole joined object.
     let dropped = ["--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
     let kept = functions.iter().map(|function| format!("--keep-global-symbol={function}"));
-    run(Command::new("objcopy").args(kept).args(dropped).arg(object))
+    run(tool("OBJCOPY", "objcopy").args(kept).args(dropped).arg(object))
 }
 
 #[cfg(test)]

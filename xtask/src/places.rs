@@ -1,10 +1,9 @@
 //! Where an installation goes: its prefix, the folder of its libraries, and the name of its command.
 
-use crate::steps::{Outcome, VERSION, below_destdir, run};
+use crate::steps::{Outcome, VERSION, below_destdir, run, tool};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::process::Command;
 
 /// The places of an installation.
 #[derive(Debug)]
@@ -82,7 +81,7 @@ pub(crate) fn install_stripped(from: &Path, to: &Path, strip: &str) -> Outcome {
     part.push(to.file_name().unwrap_or_default());
     part.push(format!(".{}", std::process::id()));
     let copy = to.with_file_name(part);
-    run(Command::new("objcopy").arg(strip).arg(from).arg(&copy))?;
+    run(tool("OBJCOPY", "objcopy").arg(strip).arg(from).arg(&copy))?;
     // A running program may have mapped the file, so it is replaced by a rename.
     fs::rename(&copy, to).map_err(|error| format!("{}: {error}", to.display()))
 }

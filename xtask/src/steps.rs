@@ -57,6 +57,23 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     }
 }
 
+/// What a command writes to standard output.
+pub(crate) fn output(command: &mut Command) -> Outcome<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("{name}: expected a program, found {error}"))?;
+    match String::from_utf8(output.stdout) {
+        Ok(text) if output.status.success() => Ok(text),
+        _ => {
+            Err(format!("{name}: expected text, found {}: {}", output.status, String::from_utf8_lossy(&output.stderr)))
+        }
+    }
+}
+
+/// A tool of the system, by the variable that names another one: a cross compiler has its own.
+pub(crate) fn tool(variable: &str, usual: &str) -> Command {
+    Command::new(std::env::var_os(variable).unwrap_or_else(|| usual.into()))
+}
+
 pub(crate) fn read(path: &Path) -> Outcome<String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
