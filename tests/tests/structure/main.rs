@@ -12,6 +12,7 @@ mod names;
 mod outside;
 mod picture;
 mod published;
+mod recipes;
 mod words;
 mod workspace;
 
