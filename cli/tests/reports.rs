@@ -62,7 +62,8 @@ fn explain_reckons_with_index_tables() {
     let notation = "table 0 32 4 256 (contiguous 8 double)";
     let explain = |given: &[&str]| dtc(folder.path(), &[&["explain", notation][..], given].concat());
     let text = explain(&[]).fine();
-    for part in ["a call with tables of 4 entries, assumed", "moves 256 bytes in 4 pieces, in 8 sectors", "at most 1.00 of"]
+    for part in
+        ["a call with tables of 4 entries, assumed", "moves 256 bytes in 4 pieces, in 8 sectors", "at most 1.00 of"]
     {
         assert!(text.contains(part), "{part} in {text}");
     }

@@ -97,6 +97,7 @@ pub fn read(files: &[PathBuf]) -> Result<RecordedTypes, Failure> {
         for notation in notations {
             match of_line(&hash, &notation) {
                 Ok(RecordedLine::Plain(pipeline)) => {
+                    let pipeline = *pipeline;
                     types.plain.push(Recorded { name: format!("type_{}", &hash[..DIGITS]), place, pipeline, uses });
                     break;
                 }
@@ -124,7 +125,7 @@ pub fn read(files: &[PathBuf]) -> Result<RecordedTypes, Failure> {
 
 /// The type of a line.
 enum RecordedLine {
-    Plain(Pipeline),
+    Plain(Box<Pipeline>),
     Tabled(TabledDatatype),
 }
 
@@ -134,7 +135,8 @@ fn of_line(hash: &str, notation: &str) -> Result<RecordedLine, String> {
     let (found, size, line) = match datatype.without_tables() {
         Some(datatype) => {
             let pipeline = Pipeline::new(datatype);
-            (pipeline.hash().to_string(), pipeline.lowered().size(), RecordedLine::Plain(pipeline))
+            let (hash, size) = (pipeline.hash().to_string(), pipeline.lowered().size());
+            (hash, size, RecordedLine::Plain(Box::new(pipeline)))
         }
         None => (TabledLayout::new(&datatype).hash(), datatype.facts().size, RecordedLine::Tabled(datatype)),
     };

@@ -4,7 +4,7 @@ use super::{Entries, TabledCopy, TabledLayout};
 use crate::layout::Layout;
 use crate::plan::gpu::{Footprint, GRANULE, Roofline, SECTOR};
 
-/// FixedRuns of a call that are counted at most: their places are sorted, which takes half a second for so many (Zen 5).
+/// Runs of a call that are counted at most: each takes 16 bytes until all are sorted, 64 MiB together.
 const MOST_RUNS: usize = 1 << 22;
 
 /// What a call with index tables moves, and the least traffic of it.

@@ -177,7 +177,9 @@ impl Batch {
         let tables = numbered.map(|(at, item)| item.tables(py, at)).collect::<PyResult<Vec<ItemTables<'_>>>>()?;
         let lists: Vec<ItemLists<'_>> = tables.iter().map(|[own, others]| [own.list(), others.list()]).collect();
         let each = self.items.iter().zip(&lists);
-        let transfers = each.map(|(item, lists)| item.transfer(lists)).collect::<PyResult<Vec<BatchTransfer<'_>>>>()?;
+        let transfers = each
+            .map(|(item, [own, others])| item.transfer([&own[..], &others[..]]))
+            .collect::<PyResult<Vec<BatchTransfer<'_>>>>()?;
         let carried = Carried(transfers);
         let moved = py.detach(move || {
             let transfers = carried.transfer();

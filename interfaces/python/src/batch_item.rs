@@ -122,7 +122,7 @@ impl Request<'_, '_> {
                 let (from, to) = (found.end(&reads, &read, &own)?, of_written.end(&writes, &written, &others)?);
                 if from.bytes() != to.bytes() {
                     let expected = format_args!("the {} packed bytes of what is read", from.bytes());
-                    return Err(mismatch(writes, expected, to.bytes()));
+                    return Err(mismatch(&writes, expected, to.bytes()));
                 }
                 check_apart(&from, &to)?;
                 (from, to)
@@ -211,7 +211,7 @@ impl Item {
     }
 
     /// The transfer with its tables.
-    pub fn transfer<'a>(&'a self, [own, others]: &'a ItemLists<'a>) -> PyResult<BatchTransfer<'a>> {
+    pub fn transfer<'a>(&'a self, [own, others]: [&'a [IndexTable<'a>]; 2]) -> PyResult<BatchTransfer<'a>> {
         if self.is_plain() {
             return Ok(self.plain()?.into());
         }

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 /// `dtc-bench --backend cuda --part tables` prints both.
 const COPIED_BYTES: u64 = u64::MAX;
 
-/// Copies of a call at most: the driver takes some tenths of a microsecond for each.
+/// Copies of a call at most: the processor lists them at each call.
 const MOST_COPIES: usize = 1 << 14;
 
 /// Consecutive bytes of one end.
