@@ -20,12 +20,12 @@ fn recipes_name_this_version() {
     ] {
         assert!(text(path).lines().any(|found| found == line), "{path}: expected a line {line}");
     }
-    let guide = text("docs/releasing.md");
-    assert!(guide.contains(&format!("`dtc-{version}.tar.gz`")), "docs/releasing.md: expected files of {version}");
+    let guide = text("docs/inside/releasing.md");
+    assert!(guide.contains(&format!("`dtc-{version}.tar.gz`")), "docs/inside/releasing.md: expected files of {version}");
     let rust = env!("CARGO_PKG_RUST_VERSION");
     for (path, needed) in [
         ("packaging/spack/package.py", format!("depends_on(\"rust@{rust}:\", type=\"build\")")),
-        ("docs/releasing.md", format!("dtc needs Rust {rust}")),
+        ("docs/inside/releasing.md", format!("dtc needs Rust {rust}")),
     ] {
         assert!(text(path).contains(&needed), "{path}: expected {needed}");
     }
