@@ -21,7 +21,10 @@ fn recipes_name_this_version() {
         assert!(text(path).lines().any(|found| found == line), "{path}: expected a line {line}");
     }
     let guide = text("docs/inside/releasing.md");
-    assert!(guide.contains(&format!("`dtc-{version}.tar.gz`")), "docs/inside/releasing.md: expected files of {version}");
+    assert!(
+        guide.contains(&format!("`dtc-{version}.tar.gz`")),
+        "docs/inside/releasing.md: expected files of {version}"
+    );
     let rust = env!("CARGO_PKG_RUST_VERSION");
     for (path, needed) in [
         ("packaging/spack/package.py", format!("depends_on(\"rust@{rust}:\", type=\"build\")")),
