@@ -4,7 +4,7 @@ use super::{Entries, TabledCopy, TabledLayout};
 use crate::layout::Layout;
 use crate::plan::gpu::{Footprint, GRANULE, Roofline, SECTOR};
 
-/// Runs of a call that are counted at most: each takes 16 bytes until all are sorted, 64 MiB together.
+/// Runs of a call, before neighbours are joined, that are looked at, at most: each takes some nanoseconds, and 16 bytes until all are sorted.
 const MOST_RUNS: usize = 1 << 22;
 
 /// What a call with index tables moves, and the least traffic of it.
@@ -39,8 +39,9 @@ impl TabledRoofline {
         let lengths: Vec<u64> = tables.iter().map(|table| table.len() as u64).collect();
         let total = layout.size(&lengths)?;
         let fixed: Vec<FixedRuns> = layout.fixed_layouts().iter().map(FixedRuns::of).collect::<Option<_>>()?;
-        let mut call = CallRuns { address, bytes: 0, pieces: 0, end: None, runs: Vec::new() };
+        let mut call = CallRuns { address, bytes: 0, pieces: 0, end: None, runs: Vec::new(), seen: 0 };
         for block in layout.blocks(tables, 0, total) {
+            call.look_at(1)?;
             for copy in block.copies() {
                 call.add(copy, &fixed[block.fixed])?;
             }
@@ -57,11 +58,12 @@ impl FixedRuns {
     /// Nothing if there are too many.
     fn of(layout: &Layout) -> Option<FixedRuns> {
         let mut runs: Vec<(i64, u64)> = Vec::new();
-        for piece in layout.walk() {
-            let is_full = runs.len() == MOST_RUNS;
+        for (number, piece) in layout.walk().enumerate() {
+            if number == MOST_RUNS {
+                return None;
+            }
             match runs.last_mut() {
                 Some((offset, bytes)) if offset.wrapping_add(*bytes as i64) == piece.offset => *bytes += piece.bytes(),
-                _ if is_full => return None,
                 _ => runs.push((piece.offset, piece.bytes())),
             }
         }
@@ -78,19 +80,26 @@ struct CallRuns {
     end: Option<(u64, u64)>,
     /// Address and bytes, in packed order.
     runs: Vec<(u64, u64)>,
+    /// Runs that were looked at, before neighbours were joined, and blocks, whose copies may all be skipped.
+    seen: usize,
 }
 
 impl CallRuns {
+    /// Counts runs that are looked at; nothing if they are too many.
+    fn look_at(&mut self, runs: usize) -> Option<()> {
+        self.seen += runs;
+        (self.seen <= MOST_RUNS).then_some(())
+    }
+
     /// Adds a copy of a fixed layout; nothing if the call has too many runs.
     fn add(&mut self, copy: TabledCopy, of: &FixedRuns) -> Option<()> {
         let base = if copy.absolute { copy.place } else { copy.place.wrapping_add(self.address) };
         let mut position = copy.position;
+        self.look_at(of.0.len())?;
         for &(offset, bytes) in &of.0 {
             let place = base.wrapping_add(offset as u64);
-            let is_full = self.runs.len() == MOST_RUNS;
             match self.runs.last_mut() {
                 Some((_, length)) if self.end == Some((position, place)) => *length += bytes,
-                _ if is_full => return None,
                 _ => {
                     self.runs.push((place, bytes));
                     self.pieces += 1;

@@ -89,7 +89,7 @@ pub(crate) static SM_90: Tuning = Tuning {
         // Measured in `bench/results/2026-11-28-gpu-small-planes.md`: planes of 14 shapes.
         small_pack: 3584,
         small_unpack: 1536,
-        small_wide_unpack: 2304,
+        small_wide_unpack: 4 << 10,
     },
     boxes: BoxesTuning {
         // Measured in `bench/results/2026-11-27-gpu-boxes.md`. 34 KiB are 16 x 22 x 24 floats; six blocks of a multiprocessor have them.
