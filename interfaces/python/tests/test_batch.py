@@ -100,7 +100,7 @@ def test_tables():
     with pytest.raises(IndexError, match=r"item 0 blocks\[1\]: expected an index below 9, found 9"):
         batch.run()
     assert (out == 0).all()
-    with pytest.raises(libdtc.LayoutError, match="item 3 out: expected the 96 packed bytes of what is read, found 144"):
+    with pytest.raises(libdtc.LayoutError, match=r"copies\[0\] out: expected the 96 packed bytes of what is read, found 144"):
         libdtc.Batch(copies=[(other, libdtc.layout(cache)[:, :3], cache, blocks, {"blocks": [1, 2]})]).run()
 
 

@@ -57,7 +57,7 @@ def test_logical_and_complex():
 def test_refused():
     field = np.zeros((3, 3))
     rows = libdtc.layout(field)[1]
-    with pytest.raises(libdtc.LayoutError, match="op: expected one of sum, prod.*, found 'add'"):
+    with pytest.raises(libdtc.LayoutError, match='op: expected one of sum, prod.*, found "add"'):
         rows.unpack(np.zeros(3), field, op="add")
     with pytest.raises(libdtc.LayoutError, match="out: expected an array, since there is an op, found None"):
         rows.unpack(np.zeros(3), op="sum")
