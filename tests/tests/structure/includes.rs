@@ -59,7 +59,7 @@ fn resolve(from: &Path, name: &str, files: &[PathBuf]) -> Option<PathBuf> {
 }
 
 /// A path without `..`.
-fn normal(path: &Path) -> PathBuf {
+pub(super) fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {

@@ -1,12 +1,13 @@
 //! The crates that are published: what each says of itself, what it depends on, and that its package has all files that it is built of.
 
+use super::includes::normal;
 use super::root;
 use super::workspace::{list, metadata, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Whether a crate may be published.
@@ -114,18 +115,6 @@ fn included(source: &str) -> impl Iterator<Item = &str> {
         let parts = source.split(opening).skip(1);
         parts.filter_map(|rest| rest.split('"').next())
     })
-}
-
-/// A path without `..`.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => _ = normal.pop(),
-            other => normal.push(other),
-        }
-    }
-    normal
 }
 
 #[test]
