@@ -171,7 +171,7 @@ unsafe fn enqueue(
 }
 
 impl Batch {
-    /// Runs items of which some have tables, or copy.
+    /// Runs items. Some of them have tables, or copy.
     fn run_tabled(&self, py: Python<'_>, stream: Option<Stream>) -> PyResult<()> {
         let numbered = self.items.iter().enumerate();
         let tables = numbered.map(|(at, item)| item.tables(py, at)).collect::<PyResult<Vec<ItemTables<'_>>>>()?;

@@ -98,8 +98,13 @@ impl Boxes {
         (last + 1).next_multiple_of(u64::from(WIDEST / self.word))
     }
 
+    /// A block for each box of elements of `size` packed bytes.
+    pub(super) fn grid(&self, size: u64) -> Grid {
+        Grid { share: self.boxes(), ..Grid::new(Units::Touched, size, 1) }
+    }
+
     /// Boxes of an element.
-    pub(super) fn boxes(&self) -> u64 {
+    fn boxes(&self) -> u64 {
         self.axes.iter().map(Axis::boxes).product()
     }
 
@@ -283,8 +288,7 @@ impl KernelFamily for BoxesKernel {
     }
 
     fn grid(&self, instance: &Instance<'_>) -> Option<Grid> {
-        let boxes = instance.analysis.found::<Boxes>()?;
-        Some(Grid { share: boxes.boxes(), ..Grid::new(Units::Touched, instance.analysis.layout.size(), 1) })
+        Some(instance.analysis.found::<Boxes>()?.grid(instance.analysis.layout.size()))
     }
 
     fn shared_bytes(&self, instance: &Instance<'_>) -> Option<u32> {

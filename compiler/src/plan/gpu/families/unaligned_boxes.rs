@@ -5,7 +5,7 @@
 
 use super::{Boxes, Generic, Instance, KernelFamily, Query, boxes, tiles};
 use crate::plan::Direction;
-use crate::plan::gpu::{Analysis, Grid, KernelText, Tuning, Units, WIDEST, signed};
+use crate::plan::gpu::{Analysis, Grid, KernelText, Tuning, WIDEST, signed};
 use minijinja::{Value, context};
 use std::fmt;
 
@@ -23,7 +23,7 @@ const RUN_BYTES: u64 = 8;
 struct BoxSide {
     /// Axes whose places in a box follow each other without gaps, by their numbers, the nearest first. Only the last of them may have places outside of the box.
     inner: Vec<usize>,
-    /// The other axes of which a box has several places.
+    /// The other axes, if a box has several places of them.
     outer: Vec<usize>,
 }
 
@@ -112,9 +112,8 @@ pub(super) fn admits(query: &Query<'_>) -> Option<UnalignedBoxesKernel> {
     let axes = boxes.axes.iter().filter(|axis| axis.extent > 1).count();
     let single = kernel.packed == 1 && u64::from(kernel.memory * boxes.word) < ALIGNED;
     let near = boxes.runs().1 < query.tuning().boxes.most_unaligned_run;
-    (axes > 2 && single && near && !tiles::has_small_planes(query))
-        .then(|| fitting(query))?
-        .map(|_| UnalignedBoxesKernel)
+    let serves = axes > 2 && single && near && !tiles::has_small_planes(query);
+    (serves && fitting(query).is_some()).then_some(UnalignedBoxesKernel)
 }
 
 impl KernelFamily for UnalignedBoxesKernel {
@@ -127,8 +126,7 @@ impl KernelFamily for UnalignedBoxesKernel {
     }
 
     fn grid(&self, instance: &Instance<'_>) -> Option<Grid> {
-        let boxes = instance.analysis.found::<Boxes>()?;
-        Some(Grid { share: boxes.boxes(), ..Grid::new(Units::Touched, instance.analysis.layout.size(), 1) })
+        Some(instance.analysis.found::<Boxes>()?.grid(instance.analysis.layout.size()))
     }
 
     fn shared_bytes(&self, instance: &Instance<'_>) -> Option<u32> {

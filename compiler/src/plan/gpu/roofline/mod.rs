@@ -101,7 +101,7 @@ impl Roofline {
         Some(Roofline { packed: layout.size().checked_mul(count)?, footprint })
     }
 
-    /// The roofline of so many packed bytes, whose memory is known.
+    /// The roofline of a number of packed bytes and what they touch in memory.
     pub(crate) fn new(packed: u64, footprint: Footprint) -> Roofline {
         Roofline { packed, footprint }
     }
