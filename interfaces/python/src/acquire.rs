@@ -8,7 +8,7 @@ use crate::errors::mismatch;
 use crate::exchange;
 use crate::numpy;
 use crate::strided::{Axes, Strided};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -40,12 +40,19 @@ fn by_protocol<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Arra
     // SAFETY: any object may be asked.
     if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0 {
         // Arrays of CuPy say that they have buffers, and refuse to give one of a device's memory.
-        return match interface()? {
-            Some(interface) => cuda_array::array(argument, object, &interface),
-            None => of_buffer(argument, object),
-        };
+        match interface()? {
+            // The other protocol does not say that they are never written, and who waits for whom.
+            Some(_) if dlpack::never_changes(object)? => return dlpack::array(argument, object),
+            Some(interface) => return cuda_array::array(argument, object, &interface),
+            None => {}
+        }
+        match of_buffer(argument, object) {
+            // Buffers of JAX have no formats for some types, and DLPack has.
+            Err(error) if error.is_instance_of::<PyBufferError>(py) && has_dlpack(object)? => {}
+            found => return found,
+        }
     }
-    if object.hasattr(intern!(py, "__dlpack__"))? {
+    if has_dlpack(object)? {
         return match dlpack::array(argument, object) {
             // DLPack has no structured types, and the other protocol has.
             Err(error) => match interface() {
@@ -62,6 +69,12 @@ fn by_protocol<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Arra
             object.get_type()
         ))),
     }
+}
+
+/// Whether an object has DLPack's functions: arrays that JAX traces have one of both alone.
+fn has_dlpack(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    Ok(object.hasattr(intern!(py, "__dlpack__"))? && object.hasattr(intern!(py, "__dlpack_device__"))?)
 }
 
 /// As [`array_of`], of an array that is written.
@@ -103,6 +116,7 @@ fn of_buffer<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<
         item: view.itemsize as i64,
         is_read_only: view.readonly != 0,
         place: Place::Host,
+        is_unordered: false,
         stream: None,
         current_stream: None,
         held: Held::Buffer(buffer),

@@ -28,6 +28,8 @@ pub struct Array<'py> {
     pub is_read_only: bool,
     /// What kind of memory it is in.
     pub place: Place,
+    /// Whether its framework knows nothing of the stream that a call goes on, so that the memory is held until the stream has run.
+    pub is_unordered: bool,
     /// The stream that its bytes are ready on, where the protocol says so.
     pub stream: Option<usize>,
     /// The function of its framework for the stream that it enqueues work on, where it is known.
@@ -106,6 +108,14 @@ impl<'py> Array<'py> {
             // Whether others have pinned it is of no matter to the processor.
             (Place::Host, other) if other.device().is_none() => Endpoint::host(self.address),
             (Place::Host, _) => Endpoint::from(self.address),
+        }
+    }
+
+    /// An object that keeps the elements as long as it lives.
+    pub fn kept(&self) -> Py<PyAny> {
+        match &self.held {
+            Held::Buffer(_) => self.object.clone().unbind(),
+            Held::Object(object) => object.clone().unbind(),
         }
     }
 

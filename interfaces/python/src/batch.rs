@@ -1,14 +1,15 @@
 //! The class `Batch`.
 
 use crate::acquire;
-use crate::array::Place;
-use crate::batch_item::{Action, Item, ItemLists, ItemTables, Request};
+use crate::array::{Array, Place};
+use crate::batch_item::{Action, Item, ItemLists, ItemTables, Kept, Request};
 use crate::committed::engine;
 use crate::errors::{mismatch, not_moved};
+use crate::kept::keep;
 use crate::layout::Layout;
 use crate::moves::Carried;
 use crate::stream::stream;
-use crate::tables;
+use crate::tables::{self, Tables};
 use dtc_runtime::cuda::{MemoryKind, Stream};
 use dtc_runtime::plan::Direction;
 use dtc_runtime::{BatchTransfer, PersistentBatch, TabledError, Transfer, TransferError};
@@ -131,9 +132,20 @@ impl Batch {
     #[pyo3(signature = (stream=None))]
     fn run(&mut self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let stream = self.stream(py, stream)?;
-        if !self.items.iter().all(Item::is_plain) {
-            return self.run_tabled(py, stream);
+        match self.items.iter().all(Item::is_plain) {
+            true => self.run_plain(py, stream.as_ref())?,
+            false => self.run_tabled(py, stream.as_ref())?,
         }
+        match stream {
+            Some(stream) => keep(py, &stream, self.kept().filter_map(|kept| kept.held(py)).collect()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Batch {
+    /// Runs items, none of which has tables or copies.
+    fn run_plain(&mut self, py: Python<'_>, stream: Option<&Stream>) -> PyResult<()> {
         let Batch { items, prepared, .. } = self;
         let transfers = items.iter().map(Item::plain).collect::<PyResult<Vec<_>>>()?;
         let carried = Carried((transfers, prepared));
@@ -144,7 +156,7 @@ impl Batch {
                 None => transfers.iter().try_for_each(|transfer| unsafe { transfer.run() }.map(|_| ())),
                 // SAFETY: as above; `check_reached` found that the device reaches all arrays, which its work alone uses until the stream
                 // has run.
-                Some(stream) => unsafe { enqueue(&transfers, prepared, &stream) },
+                Some(stream) => unsafe { enqueue(&transfers, prepared, stream) },
             }
         })
         .map_err(not_moved)
@@ -172,7 +184,7 @@ unsafe fn enqueue(
 
 impl Batch {
     /// Runs items. Some of them have tables, or copy.
-    fn run_tabled(&self, py: Python<'_>, stream: Option<Stream>) -> PyResult<()> {
+    fn run_tabled(&self, py: Python<'_>, stream: Option<&Stream>) -> PyResult<()> {
         let numbered = self.items.iter().enumerate();
         let tables = numbered.map(|(at, item)| item.tables(py, at)).collect::<PyResult<Vec<ItemTables<'_>>>>()?;
         let lists: Vec<ItemLists<'_>> = tables.iter().map(|[own, others]| [own.list(), others.list()]).collect();
@@ -187,10 +199,15 @@ impl Batch {
                 // SAFETY: the layouts fit the arrays, which the batch keeps, and the other sides have as many bytes; both sides of each are apart.
                 // Tables of the host are copies, whose entries the engine checks; a device skips entries that do not lie below the places.
                 None => unsafe { engine().run_tabled_batch(&transfers) },
-                // SAFETY: as above. Until the stream has run, the frameworks' allocators keep the memory of arrays for work of that stream.
-                Some(stream) => unsafe { engine().enqueue_tabled_batch(&stream, &transfers) },
+                // SAFETY: as above. Until the stream has run, the frameworks' allocators keep the memory of arrays for work of that stream, or
+                // `keep` holds it.
+                Some(stream) => unsafe { engine().enqueue_tabled_batch(stream, &transfers) },
             }
         });
+        if let Some(stream) = stream {
+            let reached = tables.iter().flatten().flat_map(Tables::reached);
+            keep(py, stream, reached.filter(|array| array.is_unordered).map(Array::kept).collect())?;
+        }
         moved.map(|_| ()).map_err(|error| match error {
             TabledError::Item { item, error } => {
                 tables::item_not_moved(&format!("item {item} "), *error, &self.items[item].described())
@@ -199,11 +216,14 @@ impl Batch {
         })
     }
 
+    fn kept(&self) -> impl Iterator<Item = &Kept> {
+        self.items.iter().flat_map(|item| [&item.memory, &item.other])
+    }
+
     /// The stream of a call, if the batch is one of a device.
     fn stream(&self, py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Stream>> {
         let Some(ordinal) = self.device else { return Ok(None) };
-        let kept = self.items.iter().flat_map(|item| [&item.memory, &item.other]);
-        let Some(on_device) = kept.into_iter().find(|kept| kept.place.device().is_some()) else { return Ok(None) };
+        let Some(on_device) = self.kept().find(|kept| kept.place.device().is_some()) else { return Ok(None) };
         let array = acquire::array("item", on_device.object.bind(py))?;
         stream(given, &array, ordinal).map(Some)
     }

@@ -19,7 +19,8 @@ pub struct Kept {
     /// The object.
     pub object: Py<PyAny>,
     /// What keeps the elements where they are, where the object does not.
-    _held: Py<PyAny>,
+    held: Py<PyAny>,
+    is_unordered: bool,
     /// The address of the first element, or where the layout's type is applied.
     address: usize,
     /// The memory that it is in.
@@ -34,6 +35,11 @@ impl Kept {
             Place::Host => Endpoint::host(address),
             Place::Reached(kind) => Endpoint::of_kind(kind, address),
         }
+    }
+
+    /// What has to be held until a stream has run that uses the memory, if its framework does not know of the stream.
+    pub fn held(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.is_unordered.then(|| self.held.clone_ref(py))
     }
 }
 
@@ -229,15 +235,15 @@ fn kept(end: &End<'_, '_>) -> PyResult<Kept> {
     let array: &Array<'_> = end.array;
     let held = match &array.held {
         // A `bytearray` moves its bytes when it grows, which it refuses while a view of it is there. Arrays do not grow.
-        Held::Buffer(_) if array.dtype.is_none() => PyMemoryView::from(&array.object)?.into_any(),
-        Held::Buffer(_) => array.object.clone(),
-        Held::Object(held) => held.clone(),
+        Held::Buffer(_) if array.dtype.is_none() => PyMemoryView::from(&array.object)?.into_any().unbind(),
+        _ => array.kept(),
     };
     let address = end.part.as_ref().map_or(array.address, |part| part.applied.address);
     let place = array.place;
     Ok(Kept {
         object: array.object.clone().unbind(),
-        _held: held.unbind(),
+        held,
+        is_unordered: array.is_unordered,
         address: address.expose_provenance(),
         place,
     })

@@ -96,9 +96,10 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<
     let (kind, ordinal): (i32, i32) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
     place(argument, &Device { kind, ordinal })?;
     let options = PyDict::new(py);
-    if matches!(kind, CUDA | CUDA_MANAGED) {
-        let ordered = WITH_CURRENT_STREAM.contains(&family(object)?.as_str());
-        options.set_item(intern!(py, "stream"), if ordered { NO_ORDER } else { LEGACY })?;
+    let is_on_device = matches!(kind, CUDA | CUDA_MANAGED);
+    let is_ordered = WITH_CURRENT_STREAM.contains(&family(object)?.as_str());
+    if is_on_device {
+        options.set_item(intern!(py, "stream"), if is_ordered { NO_ORDER } else { LEGACY })?;
     }
     options.set_item(intern!(py, "max_version"), (1, 3))?;
     let export = intern!(py, "__dlpack__");
@@ -112,11 +113,11 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Array<
     }?;
     let (tensor, is_read_only) = tensor(argument, &capsule)?;
     let dtype = object.getattr_opt(intern!(py, "dtype"))?;
-    // Arrays of JAX never change.
-    let is_read_only = is_read_only || family(object)? == "jaxlib";
+    let is_read_only = is_read_only || never_changes(object)?;
     // SAFETY: the capsule is held, and owns the tensor until it is dropped: only a consumer that takes the tensor renames it, and none did.
     let mut array = unsafe { described(argument, object, &*tensor, dtype)? };
     array.is_read_only = is_read_only;
+    array.is_unordered = is_on_device && !is_ordered;
     array.held = Held::Object(capsule);
     Ok(array)
 }
@@ -144,6 +145,7 @@ pub unsafe fn described<'py>(
         item,
         is_read_only: false,
         place: place(argument, &tensor.device)?,
+        is_unordered: false,
         stream: None,
         current_stream: None,
         held: Held::Object(object.clone()),
@@ -155,6 +157,11 @@ pub fn family(object: &Bound<'_, PyAny>) -> PyResult<String> {
     let module = object.get_type().module()?;
     let module = module.to_str()?;
     Ok(module.split('.').next().unwrap_or(module).trim_start_matches('_').to_owned())
+}
+
+/// Whether an object is an array of JAX: they are never written after they were made.
+pub fn never_changes(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(family(object)? == "jaxlib")
 }
 
 /// The tensor of a capsule, and whether it is read-only.

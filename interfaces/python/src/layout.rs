@@ -9,6 +9,7 @@ use crate::errors::mismatch;
 use crate::index::{Names, entries, names, order};
 use crate::moves::{End, Movement, Part, check_apart, move_packed};
 use crate::operation::reduction;
+use crate::ordered::handed_over;
 use crate::results::{Wanted, new_array};
 use crate::source::source;
 use crate::state;
@@ -138,7 +139,8 @@ impl Layout {
     }
 }
 
-/// The array that a call writes: the one that is given, or else a new one, which needs the order of the framework's own stream.
+/// The array that a call writes: the one that is given, or else a new one, which needs the order of the framework's own stream. A new one
+/// is written even if its framework never changes arrays, since nothing else has seen it.
 fn written<'py>(
     given: Option<&Bound<'py, PyAny>>,
     has_stream: bool,
@@ -148,7 +150,15 @@ fn written<'py>(
     match given {
         Some(out) => acquire::array_to_write("out", out, element),
         None if has_stream => Err(mismatch("out", "an array, since there is a stream", "None")),
-        None => acquire::array_to_write("out", &make()?, element),
+        None => acquire::array_of("out", &make()?, element),
+    }
+}
+
+/// What a call returns: the array that was given, or the new one as its framework takes it.
+fn returned<'py>(given: Option<&Bound<'py, PyAny>>, written: Array<'py>) -> PyResult<Bound<'py, PyAny>> {
+    match given {
+        Some(_) => Ok(written.object),
+        None => handed_over(written),
     }
 }
 
@@ -245,13 +255,13 @@ impl Layout {
         let memory = self.end("x", &array, &tables)?;
         let bytes = memory.bytes();
         let make = || self.new_packed(&array, bytes, &tables);
-        let out = written(out, stream.is_some(), make, Some(self.described().packed_element()))?;
-        let packed = self.packed("out", &out, bytes)?;
+        let written = written(out, stream.is_some(), make, Some(self.described().packed_element()))?;
+        let packed = self.packed("out", &written, bytes)?;
         if bytes > 0 {
             check_apart(&memory, &packed)?;
             move_packed(Movement::Plain(Direction::Pack), &memory, &packed, stream)?;
         }
-        Ok(out.object)
+        returned(out, written)
     }
 
     /// Unpacks `buf` to where the layout says in `out`, and returns it: a new array of the library of `buf`, with zeros elsewhere, if it
@@ -288,16 +298,16 @@ impl Layout {
             None => Movement::Plain(Direction::Unpack),
         };
         let array = acquire::array_of("buf", buf, Some(self.described().packed_element()))?;
-        let out = written(out, stream.is_some(), || self.new_memory(&array), Some(self.described().element()))?;
+        let written = written(out, stream.is_some(), || self.new_memory(&array), Some(self.described().element()))?;
         let tables = Tables::of(self.described(), tables)?;
-        let memory = self.end("out", &out, &tables)?;
+        let memory = self.end("out", &written, &tables)?;
         let bytes = memory.bytes();
         let packed = self.packed("buf", &array, bytes)?;
         if bytes > 0 {
             check_apart(&packed, &memory)?;
             move_packed(movement, &memory, &packed, stream)?;
         }
-        Ok(out.object.clone())
+        returned(out, written)
     }
 
     /// What the compiler makes of the layout, for people: the datatype, its canonical layout, the plan, and the tier that serves now; with

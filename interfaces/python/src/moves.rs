@@ -4,6 +4,7 @@ use crate::array::{Array, Place};
 use crate::committed::{LayoutType, Moved, Ready};
 use crate::described::Applied;
 use crate::errors::{mismatch, not_moved};
+use crate::kept::keep;
 use crate::stream::stream;
 use crate::tables::{self, Tables};
 use dtc_runtime::cuda::Stream;
@@ -108,15 +109,20 @@ pub enum Movement {
 }
 
 /// Packs from memory or unpacks to it. `memory` has a layout, and `packed` has none.
-pub fn move_packed(
+pub fn move_packed<'py>(
     movement: Movement,
-    memory: &End<'_, '_>,
-    packed: &End<'_, '_>,
-    given: Option<&Bound<'_, PyAny>>,
+    memory: &End<'_, 'py>,
+    packed: &End<'_, 'py>,
+    given: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<()> {
     let Some(part) = &memory.part else { return Ok(()) };
     let (at, end) = (memory.endpoint(packed.array.place), packed.endpoint(memory.array.place));
-    let call = Call { arrays: [memory.array, packed.array], bytes: part.bytes, stream: given };
+    let call = Call {
+        arrays: [memory.array, packed.array],
+        tables: [Some(part.tables), None],
+        bytes: part.bytes,
+        stream: given,
+    };
     match &part.ready.moved {
         Moved::Fixed(committed) => {
             let elements = committed.at(at, Range::elements(part.applied.count));
@@ -140,12 +146,13 @@ pub fn move_packed(
 }
 
 /// Copies what the layout of one array packs to where that of the other unpacks.
-pub fn copy(from: &End<'_, '_>, to: &End<'_, '_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+pub fn copy<'py>(from: &End<'_, 'py>, to: &End<'_, 'py>, given: Option<&Bound<'py, PyAny>>) -> PyResult<()> {
     let (Some(read), Some(written)) = (&from.part, &to.part) else { return Ok(()) };
     if from.crosses(to) {
         return copy_within(from, to);
     }
-    let call = Call { arrays: [from.array, to.array], bytes: read.bytes, stream: given };
+    let tables = [Some(read.tables), Some(written.tables)];
+    let call = Call { arrays: [from.array, to.array], tables, bytes: read.bytes, stream: given };
     let (source, destination) = (from.endpoint(to.array.place), to.endpoint(from.array.place));
     if let (Moved::Fixed(one), Moved::Fixed(other)) = (&read.ready.moved, &written.ready.moved) {
         let destination = other.at(destination, Range::elements(written.applied.count));
@@ -162,7 +169,7 @@ pub fn copy(from: &End<'_, '_>, to: &End<'_, '_>, given: Option<&Bound<'_, PyAny
 }
 
 /// Copies between parts of one array whose bytes may be between each other, as those of two faces of a field are.
-fn copy_within(from: &End<'_, '_>, to: &End<'_, '_>) -> PyResult<()> {
+fn copy_within<'py>(from: &End<'_, 'py>, to: &End<'_, 'py>) -> PyResult<()> {
     let (Some(read), Some(written)) = (&from.part, &to.part) else { return Ok(()) };
     let on_host = [from.array.place, to.array.place].iter().all(|place| place.device().is_none());
     let (true, Moved::Fixed(one), Moved::Fixed(other)) = (on_host, &read.ready.moved, &written.ready.moved) else {
@@ -170,7 +177,7 @@ fn copy_within(from: &End<'_, '_>, to: &End<'_, '_>) -> PyResult<()> {
     };
     let mut bytes = vec![0u8; read.bytes as usize];
     let between = Endpoint::host(bytes.as_mut_ptr());
-    let call = Call { arrays: [from.array, to.array], bytes: read.bytes, stream: None };
+    let call = Call { arrays: [from.array, to.array], tables: [None, None], bytes: read.bytes, stream: None };
     let source = one.at(from.endpoint(to.array.place), Range::elements(read.applied.count));
     call.run(source.pack(between))?;
     let destination = other.at(to.endpoint(from.array.place), Range::elements(written.applied.count));
@@ -180,6 +187,7 @@ fn copy_within(from: &End<'_, '_>, to: &End<'_, '_>) -> PyResult<()> {
 /// What a transfer needs beside itself.
 struct Call<'a, 'py> {
     arrays: [&'a Array<'py>; 2],
+    tables: [Option<&'a Tables<'py>>; 2],
     bytes: i64,
     stream: Option<&'a Bound<'py, PyAny>>,
 }
@@ -211,10 +219,20 @@ impl Call<'_, '_> {
             // SAFETY: the layouts fit the arrays, which hold their memory and are as long as the packed bytes; the caller has found their
             // bytes apart, and those that are written once (`writes_twice`). Gaps between bytes of an array are in its allocation.
             None => self.on_host(|| unsafe { transfer.run() }),
-            // SAFETY: as above. Until the stream has run, the frameworks' allocators keep the memory of arrays for work of that stream.
-            Some(stream) => self.detached(|| unsafe { transfer.enqueue(&stream) }),
+            // SAFETY: as above. Until the stream has run, the frameworks' allocators keep the memory of arrays for work of that stream, or
+            // `keep` holds it.
+            Some(stream) => self.enqueued(&stream, || unsafe { transfer.enqueue(&stream) })?,
         };
         moved.map(|_| ()).map_err(not_moved)
+    }
+
+    /// Enqueues on a stream, which uses the memory of the arrays until it has run.
+    fn enqueued<R: Send>(&self, stream: &Stream, enqueue: impl FnOnce() -> R) -> PyResult<R> {
+        let moved = self.detached(enqueue);
+        let tables = self.tables.into_iter().flatten().flat_map(Tables::reached);
+        let unordered = self.arrays.into_iter().chain(tables).filter(|array| array.is_unordered);
+        keep(self.arrays[0].object.py(), stream, unordered.map(Array::kept).collect())?;
+        Ok(moved)
     }
 
     /// The same of a transfer with index tables. `layouts`: those that it was made of.
@@ -224,7 +242,7 @@ impl Call<'_, '_> {
             // the places are skipped there. Where a table names a place twice, one of both stays.
             None => self.on_host(|| unsafe { transfer.run() }),
             // SAFETY: as above.
-            Some(stream) => self.detached(|| unsafe { transfer.enqueue(&stream) }),
+            Some(stream) => self.enqueued(&stream, || unsafe { transfer.enqueue(&stream) })?,
         };
         moved.map(|_| ()).map_err(|error| {
             let described: Vec<_> = layouts.iter().map(|layout| &layout.described).collect();

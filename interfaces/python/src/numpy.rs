@@ -85,6 +85,7 @@ pub fn array<'py>(object: &Bound<'py, PyAny>, element: Option<&Element>) -> Opti
         item,
         is_read_only: fields.flags & WRITEABLE == 0,
         place: Place::Host,
+        is_unordered: false,
         stream: None,
         current_stream: None,
         held: Held::Object(object.clone()),

@@ -125,6 +125,14 @@ impl<'py> Tables<'py> {
         self.0.iter().map(Entries::table).collect()
     }
 
+    /// Those that a device reads when the call runs there.
+    pub fn reached(&self) -> impl Iterator<Item = &Array<'py>> {
+        self.0.iter().filter_map(|entries| match entries {
+            Entries::Reached { array, .. } => Some(array),
+            _ => None,
+        })
+    }
+
     /// How many entries each has.
     pub fn lengths(&self) -> SmallVec<[i64; 1]> {
         self.list().iter().map(|table| table.len() as i64).collect()

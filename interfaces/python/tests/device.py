@@ -186,6 +186,64 @@ class Exchanged(DeviceArray):
 Exchanged.__module__ = "torch"
 
 
+pointer = ctypes.pythonapi.PyCapsule_GetPointer
+pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+# The managed tensors of capsules, by address, with the array and what else they point to.
+OWNERS = {}
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def let_go(made):
+    # The capsule is being freed, so it is no object to count references of.
+    find = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+    del OWNERS[find(made, VERSIONED)]
+
+
+class Unchanging(Exporter):
+    """As an array of JAX: it is never written after it was made, and its framework makes others on a stream of its own."""
+
+    stream = None
+    taken_on = None
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        self.asked = stream
+        managed = Managed(1, 3)
+        # The capsule keeps the array, as those of frameworks do.
+        OWNERS[ctypes.addressof(managed)] = (managed, self, described(self, managed.tensor))
+        return capsule(ctypes.addressof(managed), VERSIONED, ctypes.cast(let_go, ctypes.c_void_p))
+
+    @property
+    def device(self):
+        return self.ordinal
+
+    def __array_namespace__(self):
+        return Namespace
+
+
+class Namespace:
+    """The functions of that framework."""
+
+    uint8 = np.dtype("u1")
+
+    @staticmethod
+    def zeros(shape, dtype, device):
+        return Unchanging(np.zeros(shape, dtype), device)
+
+    empty = zeros
+
+    @staticmethod
+    def from_dlpack(made):
+        assert made.__dlpack_device__() == (2, 0)
+        Unchanging.stream = Unchanging.stream or new_stream()
+        taken = made.__dlpack__(stream=Unchanging.stream, max_version=(1, 0))
+        array = OWNERS[pointer(taken, VERSIONED)][1]
+        array.taken_on = array.asked
+        return array
+
+
+Unchanging.__module__ = "jaxlib._jax"
+
+
 def new_stream():
     """A stream of the device."""
     stream = ctypes.c_void_p()

@@ -1,4 +1,4 @@
-"""Checks and timings of libdtc on a CUDA GPU, with PyTorch and, where it is there, CuPy: one table at the end.
+"""Checks and timings of libdtc on a CUDA GPU, with PyTorch and, where they are there, CuPy and JAX: one table at the end.
 
     python gpu.py [--quick]
 
@@ -310,6 +310,47 @@ def check_cupy():
     must(cupy.asnumpy(libdtc.layout(device)["v"].pack(device)).tobytes() == records["v"].tobytes(), "fields")
 
 
+def check_jax():
+    try:
+        # A part of the device's memory stays for the other frameworks.
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        import jax
+        import jax.numpy as jnp
+
+        device = jax.devices("cuda")[0]
+    except (ImportError, RuntimeError) as reason:
+        raise SkipCheck("JAX is not there, or has no GPU") from reason
+    random = np.random.default_rng(6)
+    for dtype in ("f4", "bfloat16", "i1", "c8"):
+        plain = np.asarray(jnp.asarray(random.integers(-100, 100, (130, 60, 70))).astype(dtype))
+        x = jax.device_put(plain, device)
+        layout = libdtc.layout(x)[1:-1, ::2, 3]
+        packed = layout.pack(x)
+        must(isinstance(packed, jax.Array) and packed.devices() == {device} and packed.dtype == x.dtype, "a result of JAX")
+        must(np.asarray(packed).tobytes() == plain[1:-1, ::2, 3].tobytes(), "pack")
+        expected = np.zeros_like(plain)
+        expected[1:-1, ::2, 3] = plain[1:-1, ::2, 3]
+        must(np.asarray(layout.unpack(packed)).tobytes() == expected.tobytes(), "unpack")
+        rows = libdtc.layout(x)[libdtc.index("rows", max=4)]
+        must(np.asarray(rows.pack(x, rows=jax.device_put(np.array([7, 129, 0], "i4"), device))).tobytes() == plain[[7, 129, 0]].tobytes(), "a table")
+    # Each result is used by JAX and dies before anything has run: no other array may get memory that is still in use.
+    step, consume = jax.jit(lambda a, n: a * 3 + n), jax.jit(lambda a: a.sum(axis=0, dtype="i4"))
+    plain = random.integers(-(2**30), 2**30, (4096, 4096), dtype="i4")
+    x = jax.device_put(plain, device)
+    column = libdtc.layout(x)[:, ::2]
+    sums = [consume(column.pack(step(x, number))) for number in range(40)]
+    for number, found in enumerate(sums):
+        with np.errstate(over="ignore"):
+            expected = (plain[:, ::2] * np.int32(3) + np.int32(number)).sum(axis=0, dtype="i4")
+        must(np.array_equal(np.asarray(found), expected), f"order and lifetimes, step {number}")
+    try:
+        column.pack(x, jnp.zeros((4096, 2048), "i4"))
+    except libdtc.LayoutError as error:
+        must("read-only" in str(error), str(error))
+    else:
+        raise AssertionError("an array of JAX was written")
+
+
 class SkipCheck(Exception):
     """What a check needs is not there."""
 
@@ -439,7 +480,7 @@ def halo(side):
     return f"halo of {side}^3, 26 pieces", sum(out.nbytes for out in outs), device_us(batch.run), device_us(peer)
 
 
-CHECKS = [check_packs, check_pinned, check_current_stream, check_lifetime, check_capture, check_tables, check_batch, check_refused, check_cupy, check_fork]
+CHECKS = [check_packs, check_pinned, check_current_stream, check_lifetime, check_capture, check_tables, check_batch, check_refused, check_cupy, check_jax, check_fork]
 
 
 def main():

@@ -2,6 +2,7 @@
 
 import os
 import random
+import weakref
 
 import numpy as np
 import pytest
@@ -186,3 +187,35 @@ def test_a_forked_child_is_refused(protocol):
     os.waitpid(child, 0)
     said = os.read(reads, 1000).decode()
     assert said.startswith("packed on the host, ") and "fork" in said, said
+
+
+def test_arrays_that_never_change():
+    array = drawn(random.Random(12), (6, 7, 8))
+    x = device.Unchanging(array)
+    layout = libdtc.layout(x)[:, :, 1]
+    packed = layout.pack(x)
+    assert isinstance(packed, device.Unchanging) and packed.get().tobytes() == array[:, :, 1].tobytes()
+    # The producers let the legacy default stream wait, and the framework its own stream.
+    assert x.asked == 1 and packed.taken_on == device.Unchanging.stream
+    expected = np.zeros_like(array)
+    expected[:, :, 1] = array[:, :, 1]
+    assert layout.unpack(packed).get().tobytes() == expected.tobytes()
+    with pytest.raises(libdtc.LayoutError, match="out: expected an array that may be written"):
+        layout.pack(x, device.Unchanging(poisoned((6, 7))))
+    rows = libdtc.layout(x)[libdtc.index("rows", max=4)]
+    table = device.Unchanging(np.array([5, 0, 3], "i4"))
+    assert rows.pack(x, rows=table).get().tobytes() == array[[5, 0, 3]].tobytes()
+
+
+def test_held_until_the_stream_has_run():
+    layout = libdtc.layout((40, 8), "f4")[:, ::2]
+    for protocol, is_held in ((device.Unchanging, True), (device.Interface, False)):
+        alive = []
+        for number in range(3):
+            x, out = protocol(drawn(random.Random(number), (40, 8))), device.Interface(poisoned((40, 4)))
+            layout.pack(x, out)
+            alive.append(weakref.ref(x))
+            del x
+            # A call lets go of what calls before it have held, and holds its own.
+            assert [reference() is not None for reference in alive] == [False] * number + [is_held]
+        protocol(drawn(random.Random(4), (40, 8)))
