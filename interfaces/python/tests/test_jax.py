@@ -6,6 +6,7 @@ import pytest
 import libdtc
 
 jax = pytest.importorskip("jax", reason="needs JAX")
+jax.config.update("jax_platforms", "cpu")
 jnp = jax.numpy
 
 
