@@ -2,6 +2,7 @@
 
 use crate::array::{Array, Buffer, Held, Place};
 use crate::cuda_array;
+use crate::cupy;
 use crate::dlpack;
 use crate::dtype::Element;
 use crate::errors::mismatch;
@@ -35,11 +36,14 @@ fn by_protocol<'py>(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Arra
     if let Some(array) = exchange::array(argument, object)? {
         return Ok(array);
     }
+    if let Some(array) = cupy::array(object)? {
+        return Ok(array);
+    }
     let py = object.py();
     let interface = || object.getattr_opt(intern!(py, "__cuda_array_interface__"));
     // SAFETY: any object may be asked.
     if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0 {
-        // Arrays of CuPy say that they have buffers, and refuse to give one of a device's memory.
+        // Arrays of a device's memory may say that they have buffers, and refuse to give one.
         match interface()? {
             // The other protocol does not say that they are never written, and who waits for whom.
             Some(_) if dlpack::never_changes(object)? => return dlpack::array(argument, object),

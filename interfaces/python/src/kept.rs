@@ -7,11 +7,14 @@ use crate::errors::refused;
 use dtc_runtime::cuda::{CaptureStatus, CudaError, Event, Stream};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use std::sync::{Mutex, PoisonError};
+#[expect(clippy::disallowed_types, reason = "as for its use")]
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
 /// What is held, and the event that its stream reaches behind the work.
 type Kept = (Event, Vec<Py<PyAny>>);
 
+#[expect(clippy::disallowed_types, reason = "a forked child has no stream to keep memory for: CUDA is refused there")]
 static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
 /// Holds objects until `stream` has run what is enqueued, and lets go of what earlier calls held and their streams have run. Graphs hold

@@ -8,6 +8,7 @@ mod batch;
 mod batch_item;
 mod committed;
 mod cuda_array;
+mod cupy;
 mod described;
 mod dlpack;
 mod doctor;

@@ -2,6 +2,7 @@
 
 use crate::array::Array;
 use crate::committed::engine;
+use crate::cupy;
 use crate::dlpack::family;
 use crate::errors::{mismatch, refused};
 use crate::exchange;
@@ -59,12 +60,7 @@ fn current(array: &Array<'_>) -> PyResult<usize> {
             let stream = cuda.call_method1(intern!(py, "current_stream"), (device,))?;
             stream.getattr(intern!(py, "cuda_stream"))?.extract()
         }
-        "cupy" => {
-            let cuda = py.import(intern!(py, "cupy.cuda"))?;
-            cuda.call_method1(intern!(py, "get_current_stream"), (array.place.device(),))?
-                .getattr(intern!(py, "ptr"))?
-                .extract()
-        }
+        "cupy" => cupy::current_stream(py, array.place.device()),
         _ => Ok(0),
     }
 }
