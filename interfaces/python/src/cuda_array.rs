@@ -1,8 +1,9 @@
 //! `__cuda_array_interface__`, version 3 and those before it.
 
 use crate::array::{Array, Held, Place};
-use crate::errors::mismatch;
+use crate::errors::{mismatch, refused};
 use crate::strided::Strided;
+use dtc_runtime::cuda::{Driver, MemoryKind, device_of};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -37,6 +38,12 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>, interface: &Bound<
             .ok_or_else(|| mismatch(argument, "fewer than 2^63 bytes", "more"))?,
     };
     let address = std::ptr::with_exposed_provenance_mut::<u8>(address);
+    // Arrays without elements may have no address. Managed memory is of no device, and in a forked child, where no call of CUDA works, all
+    // memory is.
+    let device = if address.is_null() { Some(0) } else { device_of(address).map_err(refused)? };
+    if device.is_none() {
+        Driver::get().map_err(refused)?;
+    }
     Ok(Array {
         object: object.clone(),
         dtype: object.getattr_opt(intern!(py, "dtype"))?,
@@ -45,8 +52,7 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>, interface: &Bound<
         elements,
         item,
         is_read_only,
-        place: Place::of_device_memory(address)?,
-        is_unordered: false,
+        place: Place::Reached(device.map_or(MemoryKind::Managed, MemoryKind::Device)),
         stream: entry("stream")?.map(|stream| stream.extract()).transpose()?,
         current_stream: None,
         held: Held::Object(object.clone()),

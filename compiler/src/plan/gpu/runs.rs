@@ -18,6 +18,20 @@ pub(crate) struct RunStatistics {
     pub(crate) density: Density,
 }
 
+/// Runs of a group of equal distances, at least.
+const GROUP: u64 = 8;
+
+/// The distance from run to run of those that the innermost stream repeats, if they are as many as a group; without end otherwise.
+fn within_groups(layout: &Layout) -> u64 {
+    let mut at = layout.root().node;
+    let mut innermost = u64::MAX;
+    while let Node::Stream { count, stride, child } = layout.node(at) {
+        innermost = if *count >= GROUP { stride.unsigned_abs() } else { u64::MAX };
+        at = child.node;
+    }
+    if matches!(layout.node(at), Node::Dense { .. }) { innermost } else { u64::MAX }
+}
+
 impl RunStatistics {
     pub(crate) fn of(layout: &Layout, tuning: &WordsTuning) -> RunStatistics {
         let measure = layout.measure(layout.root().node);
@@ -29,7 +43,10 @@ impl RunStatistics {
         let listed = layout.nodes().any(|(_, node)| listed(node));
         let density = match distance {
             ..SECTOR => Density::Close,
-            _ if distance >= tuning.sparse_distance.max(mean.saturating_mul(4)) => Density::Sparse,
+            // Neighbours may be near in groups that are far from each other.
+            _ if distance.min(within_groups(layout)) >= tuning.sparse_distance.max(mean.saturating_mul(4)) => {
+                Density::Sparse
+            }
             _ => Density::Near,
         };
         RunStatistics { mean, distance, listed, density }

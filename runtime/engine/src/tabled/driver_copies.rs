@@ -8,8 +8,8 @@ use dtc_cuda::{CudaError, Stream};
 use smallvec::SmallVec;
 
 /// Bytes of the shortest block from which on calls are moved by copies of the driver, where they may be: none is as long. The kernel moves blocks of
-/// any length at 0.91 to 0.98 of a copy (`bench/results/2026-11-27-gpu-tables.md`), and copies of the driver were not measured beside it;
-/// `dtc-bench --backend cuda --part tables` prints both.
+/// any length at 0.91 to 0.98 of a copy (`bench/results/2026-11-27-gpu-tables.md`), and rows of 576 and 656 bytes faster than copies of the driver
+/// (`bench/results/2026-11-28-gpu-table-peers.md`); `dtc-bench --backend cuda --part tables` prints both.
 const COPIED_BYTES: u64 = u64::MAX;
 
 /// Copies of a call at most: the processor lists them at each call.

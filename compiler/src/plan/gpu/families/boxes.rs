@@ -257,7 +257,11 @@ pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
     let (boxes, kernel) = serving(query).filter(|_| !tiles::has_small_planes(query))?;
     let (tuning, narrow, near) = (&query.tuning().boxes, boxes.word < 4, boxes.near_run());
     let single = kernel.memory == 1 && near >= tuning.long_single && query.analysis.has::<Tiles>();
-    let stored = if narrow { kernel.packed > 1 && !single } else { boxes.runs().1 >= tuning.min_pack_run };
+    let stored = if narrow {
+        kernel.packed > 1 && !single
+    } else {
+        boxes.runs().1 >= tuning.min_pack_run || tiles::has_small_tiles(query)
+    };
     if !query.unpacks() && !stored {
         return None;
     }

@@ -53,6 +53,8 @@ pub struct Fields {
     pub fields: Vec<RecordField>,
     /// Divides where every record is in memory, but for the address of element 0: a power of two.
     starts: u32,
+    /// Whether copies of a stream around the records lie between two of them: the sectors of a field are shared by records that are packed elsewhere.
+    interleaved: bool,
     /// Records of a tile.
     tile_records: u64,
 }
@@ -152,10 +154,15 @@ fn find(analysis: &Analysis) -> Option<Fields> {
     let mut stride = layout.extent();
     // The elements of a count are as many as the call says, and copies that go on through them are, too.
     let mut copies = if *continues { 0 } else { u64::MAX };
+    let mut nearest = u64::MAX;
     loop {
         starts |= at.offset as u64;
         if let Some(fields) = consider(layout, at.node, (stride, copies), tuning) {
-            return Some(Fields { starts: alignment(starts), ..fields });
+            let interleaved = nearest < stride.unsigned_abs();
+            return Some(Fields { starts: alignment(starts), interleaved, ..fields });
+        }
+        if at != layout.root() {
+            nearest = nearest.min(stride.unsigned_abs());
         }
         let Node::Stream { count, stride: next, child } = layout.node(at.node) else { return None };
         copies = if *continues && at == layout.root() { u64::MAX } else { *count };
@@ -182,7 +189,7 @@ fn consider(layout: &Layout, record: NodeId, (stride, copies): (i64, u64), tunin
     places.sort_unstable();
     let far = places.windows(2).map(|pair| pair[1].abs_diff(pair[0])).min()?;
     let tile_records = tile_records(size, tuning);
-    let found = Fields { record, size, stride, copies, fields, starts: 1, tile_records };
+    let found = Fields { record, size, stride, copies, fields, starts: 1, interleaved: false, tile_records };
     (far >= 2 * near.max(16)).then_some(found)
 }
 
@@ -222,7 +229,7 @@ pub(super) fn admits(query: &Query<'_>) -> Option<FieldsKernel> {
     let kernel = kernel(fields, query);
     let tuning = &query.tuning().fields;
     let least = if query.aligned_word() == 1 { tuning.min_bytes_odd } else { tuning.min_bytes };
-    let pays = query.call.bytes >= least && fields.pay(kernel);
+    let pays = query.call.bytes >= least && fields.pay(kernel) && !(query.unpacks() && fields.interleaved);
     let before = |(tiles, _): (&Tiles, _)| before_tiles(query, tiles) || columns::before_tiles(query, tiles);
     (pays && tiles::serving(query).is_none_or(before)).then_some(kernel)
 }
@@ -231,7 +238,9 @@ pub(super) fn admits(query: &Query<'_>) -> Option<FieldsKernel> {
 fn before_tiles(query: &Query<'_>, tiles: &Tiles) -> bool {
     let (word, fields, tuning) = (tiles.word, tiles.rows, &query.tuning().fields);
     match query.direction {
-        Direction::Pack => word <= tuning.pack_before_tiles,
+        Direction::Pack => {
+            word < tuning.pack_before_tiles || (word == tuning.pack_before_tiles && fields < tuning.many_fields)
+        }
         Direction::Unpack if word == 4 => {
             let fill_warps = fields.is_multiple_of(8) || tuning.tiled_fields.contains(&fields);
             fields < tuning.few_fields || !fill_warps

@@ -255,6 +255,12 @@ pub(super) fn has_small_planes(query: &Query<'_>) -> bool {
     query.found::<Tiles>().is_some_and(is_small)
 }
 
+/// Whether the planes of a layout have so few words that most threads of a block have none.
+pub(super) fn has_small_tiles(query: &Query<'_>) -> bool {
+    let most = query.tuning().tiles.small_words;
+    query.found::<Tiles>().is_some_and(|tiles| tiles.rows.saturating_mul(tiles.columns) <= most)
+}
+
 /// Serves calls of many columns.
 pub(super) fn admits(query: &Query<'_>) -> Option<TilesKernel> {
     serving(query).filter(|_| !has_small_planes(query)).map(|(_, kernel)| kernel)

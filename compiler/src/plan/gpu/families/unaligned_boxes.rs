@@ -110,7 +110,9 @@ fn fitting<'a>(query: &Query<'a>) -> Option<&'a Boxes> {
 pub(super) fn admits(query: &Query<'_>) -> Option<UnalignedBoxesKernel> {
     let (boxes, kernel) = boxes::serving(query)?;
     let axes = boxes.axes.iter().filter(|axis| axis.extent > 1).count();
-    let single = kernel.packed == 1 && u64::from(kernel.memory * boxes.word) < ALIGNED;
+    // Two bytes at once are fewer than an aligned word, too; packs of them were not measured.
+    let packed = if query.unpacks() { u64::from(kernel.packed * boxes.word) < ALIGNED } else { kernel.packed == 1 };
+    let single = packed && u64::from(kernel.memory * boxes.word) < ALIGNED;
     let near = boxes.runs().1 < query.tuning().boxes.most_unaligned_run;
     let serves = axes > 2 && single && near && !tiles::has_small_planes(query);
     (serves && fitting(query).is_some()).then_some(UnalignedBoxesKernel)

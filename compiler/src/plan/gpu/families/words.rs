@@ -111,7 +111,8 @@ pub(super) fn aligned(query: &Query<'_>) -> Option<WordsKernel> {
     // Putting a wide word together from bytes costs more than moving words of a few bytes, where runs are as short.
     let short = runs.mean < SLOT
         || (query.analysis.has::<Pieces>() && in_shorts(query, runs.mean))
-        || (word == 2 && query.found::<Groups>().is_some_and(Groups::is_listed));
+        || (word == 2 && query.found::<Groups>().is_some_and(Groups::is_listed))
+        || (word == 2 && query.unpacks() && runs.mean < query.tuning().words.short_unpack);
     (fitting >= 4 || (fitting == word && short))
         .then(|| WordsKernel::of(fitting, best_shape(query.analysis, query.direction, fitting), &query.call))
 }

@@ -77,6 +77,8 @@ pub(crate) struct WordsTuning {
     pub(crate) resident_narrow_words: u64,
     /// The shape of calls whose words are all under way at once.
     pub(crate) resident_shape: LaunchShape,
+    /// Runs below this length are unpacked in words of 2 bytes, if these are aligned.
+    pub(crate) short_unpack: u64,
     /// Elements of one type whose lists are long enough for prefetches of memory in unpacks, at least.
     pub(crate) prefetched_element: u64,
     /// Threads of a block on few multiprocessors.
@@ -160,6 +162,8 @@ pub(crate) struct TilesTuning {
     pub(crate) many: u64,
     /// Loads that a thread has under way of words that are unaligned among the packed bytes: more of them cost registers, and so threads.
     pub(crate) shifted_loads: u32,
+    /// Words of a plane up to which boxes of more axes are faster in packs.
+    pub(crate) small_words: u64,
     /// Bytes of memory that a plane spans, at most, of planes that are packed word by word.
     pub(crate) small_pack: u64,
     /// The same of unpacks.
@@ -218,7 +222,9 @@ pub(crate) struct FieldsTuning {
     pub(crate) loads: usize,
     /// Fields of at most this many bytes go before tiles in packs.
     pub(crate) pack_before_tiles: u32,
-    /// The same in unpacks.
+    /// Of fields of so many bytes, records of as many fields do not.
+    pub(crate) many_fields: u64,
+    /// Fields of at most this many bytes go before tiles in unpacks.
     pub(crate) unpack_before_tiles: u32,
     /// Of fields of 4 bytes, records of fewer fields do so in unpacks.
     pub(crate) few_fields: u64,

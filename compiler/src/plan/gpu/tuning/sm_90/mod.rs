@@ -43,6 +43,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         resident_disordered_words: 1 << 16,
         resident_narrow_words: 1 << 19,
         resident_shape: LaunchShape { threads: 256, unroll: 1 },
+        // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: 14 bytes, 462 GB/s for 209. Runs of 16 to 300 bytes were not.
+        short_unpack: 16,
         prefetched_element: MANY_SHORT,
         // 8 KiB under way in each block: of pinned memory, an eighth of an H200 then reads 51 GB/s, which is what the link gives to kernels (with 4 KiB
         // 41 GB/s), and no more is under way than the link needs: a kernel beside four times as much took 1.4 times as long.
@@ -60,9 +62,9 @@ pub(crate) static SM_90: Tuning = Tuning {
     rows: RowsTuning {
         threads: 256,
         min_bytes: STAGED,
-        before_words: 256..2048,
-        // Measured in `bench/results/2026-11-28-gpu-peers.md`.
-        before_words_permuted: 64..2048,
+        // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: the borders lie between 548 and 924 bytes, and between 100 and 132, 196 and 284.
+        before_words: 256..768,
+        before_words_permuted: 112..256,
     },
     ordered: OrderedTuning {
         threads: 256,
@@ -86,6 +88,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         wide_side: 32,
         many: 4,
         shifted_loads: 9,
+        // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: planes of 40 to 360 words.
+        small_words: 384,
         // Measured in `bench/results/2026-11-28-gpu-small-planes.md`: planes of 14 shapes.
         small_pack: 3584,
         small_unpack: 1536,
@@ -121,6 +125,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         loads: 16,
         // Measured in `bench/results/2026-11-25-gpu-families.md`. Tiles whose rows fill no whole warps are slower than fields, except those of 32 to 55 rows.
         pack_before_tiles: 4,
+        // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: 18 and 40 fields.
+        many_fields: 32,
         unpack_before_tiles: 2,
         few_fields: 24,
         tiled_fields: 32..56,
