@@ -1,10 +1,10 @@
 //! Arrays of others: where their elements are, and of what type.
 
 use crate::dtype::check_plain;
-use crate::errors::{mismatch, refused};
+use crate::errors::mismatch;
 use crate::strided::{Strided, Tuple};
 use dtc_runtime::Endpoint;
-use dtc_runtime::cuda::{Driver, MemoryKind, device_of};
+use dtc_runtime::cuda::MemoryKind;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
@@ -51,17 +51,6 @@ pub enum Place {
 }
 
 impl Place {
-    /// That of memory which a protocol for devices names.
-    pub fn of_device_memory(address: *const u8) -> PyResult<Place> {
-        // Arrays without elements may have no address. Managed memory is of no device, and in a forked child, where no call of CUDA works,
-        // all memory is.
-        let device = if address.is_null() { Some(0) } else { device_of(address).map_err(refused)? };
-        if device.is_none() {
-            Driver::get().map_err(refused)?;
-        }
-        Ok(Place::Reached(device.map_or(MemoryKind::Managed, MemoryKind::Device)))
-    }
-
     /// The ordinal of the device, if it is memory of one.
     pub fn device(self) -> Option<u32> {
         match self {

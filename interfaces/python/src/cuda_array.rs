@@ -53,6 +53,7 @@ pub fn array<'py>(argument: &str, object: &Bound<'py, PyAny>, interface: &Bound<
         item,
         is_read_only,
         place: Place::Reached(device.map_or(MemoryKind::Managed, MemoryKind::Device)),
+        is_unordered: false,
         stream: entry("stream")?.map(|stream| stream.extract()).transpose()?,
         current_stream: None,
         held: Held::Object(object.clone()),

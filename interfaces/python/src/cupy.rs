@@ -3,6 +3,7 @@
 use crate::array::{Array, Held, Place};
 use crate::dlpack::family;
 use crate::strided::{Axes, Strided};
+use dtc_runtime::cuda::MemoryKind;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -30,8 +31,10 @@ pub fn array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
         return Ok(None);
     }
     let py = object.py();
-    let address: usize = object.getattr(intern!(py, "data"))?.getattr(intern!(py, "ptr"))?.extract()?;
-    let address = std::ptr::with_exposed_provenance_mut::<u8>(address);
+    let data = object.getattr(intern!(py, "data"))?;
+    let address = std::ptr::with_exposed_provenance_mut::<u8>(data.getattr(intern!(py, "ptr"))?.extract()?);
+    // Managed memory has a device there, too, whose streams CuPy's work goes on.
+    let device = data.getattr(intern!(py, "device_id"))?.extract()?;
     let axes = |name| -> PyResult<Axes> { Ok(object.getattr(name)?.extract::<Vec<i64>>()?.into()) };
     Ok(Some(Array {
         object: object.clone(),
@@ -41,7 +44,7 @@ pub fn array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
         elements: Strided { offset: 0, shape: axes(intern!(py, "shape"))?, strides: axes(intern!(py, "strides"))? },
         item: object.getattr(intern!(py, "itemsize"))?.extract()?,
         is_read_only: false,
-        place: Place::of_device_memory(address)?,
+        place: Place::Reached(MemoryKind::Device(device)),
         is_unordered: false,
         stream: None,
         current_stream: None,

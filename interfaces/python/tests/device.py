@@ -3,6 +3,8 @@
 import contextlib
 import ctypes
 import os
+import sys
+import types
 
 import numpy as np
 
@@ -185,6 +187,32 @@ class Exchanged(DeviceArray):
 
 Exchanged.__module__ = "torch"
 
+
+class Attributed(Interface):
+    """With the attributes of an array of CuPy, which has the other protocols, too."""
+
+    @property
+    def data(self):
+        return types.SimpleNamespace(ptr=self.address, device_id=self.ordinal)
+
+    @property
+    def strides(self):
+        return self.array.strides
+
+    @property
+    def itemsize(self):
+        return self.dtype.itemsize
+
+    @property
+    def __cuda_array_interface__(self):
+        raise AssertionError("the attributes are read")
+
+
+Attributed.__module__, Attributed.__name__ = "cupy", "ndarray"
+# The function of the framework for its current stream.
+sys.modules["cupy"] = types.ModuleType("cupy")
+sys.modules["cupy.cuda"] = sys.modules["cupy"].cuda = types.ModuleType("cupy.cuda")
+sys.modules["cupy.cuda"].get_current_stream = lambda ordinal: types.SimpleNamespace(ptr=0)
 
 pointer = ctypes.pythonapi.PyCapsule_GetPointer
 pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

@@ -11,7 +11,7 @@ import device
 import libdtc
 
 pytestmark = pytest.mark.skipif("EMULATOR_FOLDER" not in os.environ, reason="needs the emulated GPU")
-PROTOCOLS = [device.Interface, device.Buffered, device.Exporter, device.Exchanged]
+PROTOCOLS = [device.Interface, device.Buffered, device.Exporter, device.Exchanged, device.Attributed]
 
 
 def drawn(draw, shape, dtype="f4"):
