@@ -1,6 +1,7 @@
 //! The book of `docs/`: builds it by mdBook, and draws its pictures from the recorded results.
 //!
-//! A line `<!-- view: TYPE -->` of a page becomes the page that `dtc view` writes of this type.
+//! A line `<!-- view: TYPE -->` of a page becomes the page that `dtc view` writes of this type, and `<!-- view at SECTION: TYPE -->` the
+//! same, scrolled to a section of it.
 
 use crate::steps::{Outcome, read, root, run, write};
 use std::fs;
@@ -87,23 +88,36 @@ fn copy(file: &Path, to: &Path) -> Outcome {
 
 /// A page with the pages of types that it asks for, which are written beside it. Without the command there are none.
 fn with_views(text: &str, page: &Path) -> Outcome<String> {
-    let mut made = String::new();
+    let (mut made, mut views) = (String::new(), 0);
     for line in text.lines() {
-        let view = line.strip_prefix("<!-- view: ").and_then(|rest| rest.strip_suffix(" -->"));
-        match (view, command()) {
-            (Some(notation), Some(command)) => {
-                let name = page.with_extension("view.html");
+        match (view_of(line), command()) {
+            (Some((section, notation)), Some(command)) => {
+                views += 1;
+                let name = page.with_extension(format!("view-{views}.html"));
                 run(Command::new(command).args(["view", notation, "-o"]).arg(&name))?;
                 let source = name.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                made.push_str(&format!("<iframe class=\"view\" title=\"{notation}\" src=\"{source}\"></iframe>\n"));
+                let place = section.map(|section| format!("#{section}")).unwrap_or_default();
+                made.push_str(&format!(
+                    "<iframe class=\"view\" title=\"{notation}\" src=\"{source}{place}\"></iframe>\n"
+                ));
             }
-            (Some(notation), None) => {
+            (Some((_, notation)), None) => {
                 println!("{notation}: expected the command dtc in target, found none; the book has no page of it")
             }
             (None, _) => made.extend([line, "\n"]),
         }
     }
     Ok(made)
+}
+
+/// The section, if one is named, and the type of a page that a line asks for.
+fn view_of(line: &str) -> Option<(Option<&str>, &str)> {
+    let (place, notation) = line.strip_prefix("<!-- view")?.strip_suffix(" -->")?.split_once(": ")?;
+    match place.strip_prefix(" at ") {
+        None if place.is_empty() => Some((None, notation)),
+        None => None,
+        Some(section) => Some((Some(section), notation)),
+    }
 }
 
 /// The command dtc that cargo built last.
@@ -140,4 +154,17 @@ pub fn plots() -> Outcome {
     let mut draw = Command::new(cargo);
     draw.current_dir(root()).env("DTC_BLESS", "1").args(["test", "--quiet", "--locked", "--workspace"]);
     run(draw.args(["--test", "plots", "--test", "plot"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_are_found_with_their_sections() {
+        assert_eq!(view_of("<!-- view: vector 2 1 4 double -->"), Some((None, "vector 2 1 4 double")));
+        assert_eq!(view_of("<!-- view at gpu-section: 4 double -->"), Some((Some("gpu-section"), "4 double")));
+        assert_eq!(view_of("<!-- viewed: 4 double -->"), None);
+        assert_eq!(view_of("<!-- run: command -->"), None);
+    }
 }

@@ -298,6 +298,10 @@ fn pages_fit_their_windows_light_and_dark_and_print() {
                 browser.evaluate("window.scrollTo(0, 0)");
                 let wide = browser.evaluate("document.documentElement.scrollWidth").as_u64().expect("a width");
                 assert!(wide <= width, "{name}: {wide} of {width}");
+                let cut = browser.evaluate(
+                    "[...document.querySelectorAll('#map text.end')].filter((text) => text.getBBox().x < 0).map((text) => text.textContent)",
+                );
+                assert_eq!(cut, serde_json::json!([]), "{name}: labels that the left edge cuts, {width} wide");
                 let ground = browser.evaluate("getComputedStyle(document.body).backgroundColor");
                 assert_eq!(ground == "rgb(14, 17, 22)", *scheme == "dark", "{name}: {ground}");
                 if let Some(folder) = &kept {

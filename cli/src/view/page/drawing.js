@@ -1,5 +1,8 @@
 // Shapes of blocks: memory in rows or in one, bands, and the packed bytes.
 
+/** Room for the offset of a row, with 11 letters: "+1023.9 KiB" is the longest. */
+const GUTTER = 82;
+
 /** Draws the frame that is open. */
 function drawMap() {
   const frame = map.frames[map.frames.length - 1];
@@ -11,8 +14,7 @@ function drawMap() {
   map.pinned = -1;
   drawPitches(pitches);
   const width = Math.max(byId("map").clientWidth, 300);
-  const left = width < 560 ? 54 : 82;
-  const place = { width, left, strip: width - left - 4 };
+  const place = { width, left: GUTTER, strip: width - GUTTER - 4 };
   const drawing = shape("svg", { role: "img" });
   const end = blocks.length ? (pitch ? drawRows(drawing, place, pitch) : drawRow(drawing, place)) : 0;
   const height = drawPacked(drawing, place, end) + 4;
@@ -116,7 +118,7 @@ function writeThreads(made, block, { x, y, width, height, packed, bytes }) {
 }
 
 /** Memory in rows; returns where it ends. */
-function drawRows(drawing, { left, strip, width }, pitch) {
+function drawRows(drawing, { left, strip }, pitch) {
   const base = Math.floor(map.low / pitch),
     rows = rowsOf(map.low, map.high, pitch);
   const row = Math.min(22, rows > 40 ? Math.max(420 / rows, 0.7) : 560 / rows),
@@ -127,7 +129,7 @@ function drawRows(drawing, { left, strip, width }, pitch) {
   const top = (at) => 2 + at * row + (plane ? 7 * (Math.floor((base + at) / plane) - Math.floor(base / plane)) : 0);
   if (!space) drawing.append(shape("rect", { class: "gap", x: left, y: 2, width: strip, height: rows * row }));
   const labelled = space ? Math.ceil(15 / row) : Math.ceil(30 / row);
-  const long = grouped((base + rows) * pitch).length > (width < 560 ? 6 : 10);
+  const long = grouped((base + rows) * pitch).length > 10;
   // Rows that units do not tell apart are counted from the first.
   const alike = long && label(base * pitch, long) === label((base + labelled) * pitch, long);
   const text = (at) => (alike && at > 0 ? `+${label(at * pitch, grouped(rows * pitch).length > 8)}` : label((base + at) * pitch, long));
@@ -194,14 +196,12 @@ function label(offset, long) {
 }
 
 /** Memory in one row, and bands to the packed bytes; returns where they end. */
-function drawRow(drawing, { left, strip, width }) {
+function drawRow(drawing, { left, strip }) {
   const [top, height, bands] = [2, 26, 54];
   const scale = strip / Math.max(map.high - map.low, 1),
     packedScale = strip / Math.max(map.bytes, 1);
   drawing.append(shape("rect", { class: "gap", x: left, y: top, width: strip, height }));
-  drawing.append(
-    shape("text", { class: "end", x: left - 8, y: top + 17 }, label(map.low, grouped(map.low).length > (width < 560 ? 6 : 10))),
-  );
+  drawing.append(shape("text", { class: "end", x: left - 8, y: top + 17 }, label(map.low, grouped(map.low).length > 10)));
   map.blocks.forEach((block, index) => {
     const wide = Math.max((block.high - block.low) * scale, minimumWidth),
       x = Math.min(left + (block.low - map.low) * scale, left + strip - wide);
