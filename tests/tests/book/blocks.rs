@@ -10,9 +10,11 @@ use std::process::{Command, Stdio};
 ///
 /// - `command`: `cli/tests/book.rs`, with the command dtc.
 /// - `installed`: `interfaces/mpi/tests/installed/book.rs`, with what `cargo xtask install` installs.
-/// - `mpi`: the same under MPICH and Open MPI, by `./test mpi`.
+/// - `mpi`, `fortran`: the same under MPICH and Open MPI, by `./test mpi`.
+/// - `kokkos`, `petsc`: the same, where Debian's packages of these are installed.
+/// - `gpu`, `two-gpus`: `tests/gpu/book.py`, by hand on a machine with GPUs.
 /// - `python`: `interfaces/python/tests/test_book.py`, by `./test python`.
-const STAGES: [&str; 4] = ["command", "installed", "mpi", "python"];
+const STAGES: [&str; 9] = ["command", "installed", "mpi", "fortran", "kokkos", "petsc", "gpu", "two-gpus", "python"];
 
 /// Languages of texts that are no code.
 const TEXTS: [&str; 2] = ["text", "layout"];
