@@ -1,7 +1,8 @@
-//! The commands and programs of the book, with what is installed: `<!-- run: installed -->` and `<!-- run: mpi -->` in its pages.
+//! The commands and programs of the book, with what is installed: `<!-- run: installed -->`, `<!-- run: mpi -->` and the names of other
+//! runtimes in its pages.
 
 use super::launcher::Launcher;
-use super::{INSTALLED, root, text};
+use super::{INSTALLED, root, skip, text};
 use dtc_tests::book::{Step, expect_printed, pages, steps};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -12,11 +13,18 @@ use tempfile::TempDir;
 /// Where the pages say that dtc is installed.
 const PREFIX: &str = "/opt/dtc";
 
+/// Runtimes that pages use, a file of each that the compiler finds, and Debian's package of it.
+const RUNTIMES: [(&str, &str, &str); 2] = [
+    ("kokkos", "/usr/include/trilinos/Kokkos_Core.hpp", "libtrilinos-kokkos-dev"),
+    ("petsc", "/usr/lib/petsc/include/petscvec.h", "libpetsc-real-dev"),
+];
+
 /// Runs the blocks of all pages for a stage, each page in a folder of its own. `programs` is searched before the folders of the system.
 fn run(stage: &str, programs: &Path) -> usize {
     let mut ran = 0;
     for page in pages(root(), "docs") {
         let (folder, mut printed) = (TempDir::new().expect("a folder"), String::new());
+        std::os::unix::fs::symlink(root().join("examples"), folder.path().join("examples")).expect("a link");
         for (place, step) in steps(root(), &page, stage) {
             match step {
                 Step::File(name, text) => std::fs::write(folder.path().join(name), text).expect("a file"),
@@ -49,7 +57,18 @@ fn printed_by(place: &str, script: &str, folder: &Path, programs: &Path) -> Stri
 #[test]
 fn blocks_of_the_book_run_with_what_is_installed() {
     let ran = run("installed", Path::new("/nowhere"));
-    assert!(ran >= 2, "expected the blocks of the page for C, found {ran}");
+    assert!(ran >= 1, "expected the block of the page for C, found {ran}");
+}
+
+#[test]
+fn blocks_of_the_book_run_with_other_runtimes() {
+    for (runtime, header, package) in RUNTIMES {
+        if Path::new(header).exists() {
+            assert_eq!(run(runtime, Path::new("/nowhere")), 1, "expected a block for {runtime}");
+        } else {
+            skip(&format!("the blocks of the book for {runtime}"), &format!("needs {header}; install {package}"));
+        }
+    }
 }
 
 #[test]
@@ -57,7 +76,8 @@ fn blocks_of_the_book_run_with_what_is_installed() {
 fn blocks_of_the_book_run_under_each_mpi() {
     for launcher in Launcher::some("blocks_of_the_book_run_under_each_mpi") {
         let programs = TempDir::new().expect("a folder");
-        for (name, program) in [("mpicc", &launcher.compiler), ("mpirun", &launcher.run)] {
+        let fortran = launcher.compiler.display().to_string().replace("mpicc", "mpif90").into();
+        for (name, program) in [("mpicc", &launcher.compiler), ("mpif90", &fortran), ("mpirun", &launcher.run)] {
             // No link: MPICH's launcher searches its helpers beside the name that it was called by.
             let script = programs.path().join(name);
             std::fs::write(&script, format!("#!/bin/sh\nexec {} \"$@\"\n", program.display())).expect("a script");
@@ -65,5 +85,15 @@ fn blocks_of_the_book_run_under_each_mpi() {
         }
         let ran = run("mpi", programs.path());
         assert!(ran >= 2, "expected the blocks of the page for MPI, found {ran}");
+        // Those of PyPI bring no modules for the Fortran of this machine.
+        if !launcher.compiler.is_relative() {
+            continue;
+        }
+        if Command::new("gfortran").arg("--version").output().is_err() {
+            skip("the blocks of the book in Fortran", "needs gfortran");
+            continue;
+        }
+        let ran = run("fortran", programs.path());
+        assert!(ran >= 1, "expected the block of the page for Fortran, found {ran}");
     }
 }
