@@ -25,7 +25,7 @@ const OTHERS: [&str; 9] = [
 ];
 
 /// Endings of files that pages show or lead to.
-const EXTENSIONS: [&str; 10] = ["md", "svg", "c", "cpp", "h", "py", "rs", "cu", "cuh", "json"];
+const EXTENSIONS: [&str; 11] = ["md", "svg", "c", "cpp", "h", "py", "rs", "cu", "cuh", "json", "F90"];
 
 /// Builds the book into `output`, or `target/book`.
 pub fn build(output: Option<&Path>) -> Outcome {
