@@ -7,7 +7,6 @@ mod disassembly;
 mod elements;
 mod interposer;
 mod npy;
-mod view;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use dtc_measure::failure::Failure;
@@ -27,7 +26,7 @@ struct Arguments {
 enum Command {
     Demo(commands::demo::Arguments),
     Explain(commands::explain::Arguments),
-    View(view::Arguments),
+    View(commands::view::Arguments),
     Lower(commands::lower::Arguments),
     Emit(commands::emit::Arguments),
     Build(dtc_build::Arguments),
@@ -50,7 +49,7 @@ fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     match &arguments.command {
         Command::Demo(arguments) => commands::demo::run(arguments, out),
         Command::Explain(arguments) => commands::explain::run(arguments, out),
-        Command::View(arguments) => view::run(arguments, out),
+        Command::View(arguments) => commands::view::run(arguments, out),
         Command::Lower(arguments) => commands::lower::run(arguments, out),
         Command::Emit(arguments) => commands::emit::run(arguments, out),
         Command::Build(arguments) => dtc_build::run(arguments),

@@ -19,6 +19,7 @@ use dtc_measure::report;
 use dtc_runtime::cuda::{Device, MemoryKind};
 use dtc_runtime::store::{Config, Recording, Store};
 use dtc_runtime::{Choice, Engine, TransferCase, TransferModel};
+use dtc_view::{CALLS, LAYOUT_WORDS, PLAN_WORDS};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -51,31 +52,6 @@ pub struct Arguments {
 /// Kinds of memory that transfers are explained between: those of the host, and of two GPUs.
 const KINDS: [MemoryKind; 5] =
     [MemoryKind::Device(0), MemoryKind::Device(1), MemoryKind::Managed, MemoryKind::Pinned, MemoryKind::Pageable];
-
-/// The words of layouts, as `= word` introduces them, and what they mean.
-pub const LAYOUT_WORDS: [(&str, &str); 7] = [
-    ("layout", "lb and extent in bytes; exact: equal for every type with the same bytes in the same order"),
-    ("dense", "N x KIND: N consecutive elements"),
-    ("stream", "N x S of P: %K: N copies of %K, S bytes apart, the first at P"),
-    ("indexed", "[A B ...] of P: %K: a copy of %K at each offset A, B ..., all moved by P"),
-    ("runs", "[(A N) ...] x KIND: N consecutive elements at offset A, and so on"),
-    ("record", "[A: %K, ...]: %K at offset A, and so on"),
-    ("root", "P: %K: the whole is %K at P; P is left out where it is 0"),
-];
-
-/// The words of plans.
-pub const PLAN_WORDS: [(&str, &str); 10] = [
-    ("copy", "one contiguous piece"),
-    ("rows", "N x S of B bytes: N rows of B bytes, S bytes apart"),
-    ("planes", "N x S of rows: N planes of rows, S bytes apart"),
-    ("tile", "planes of rows in tiles, as a transpose is moved: planes are neighbours, rows far apart"),
-    ("list", "pieces of one length at listed offsets"),
-    ("runs", "pieces of differing lengths: (offset bytes)"),
-    ("repeat", "N x S of #K: step #K N times, S bytes apart"),
-    ("scatter", "#K at listed offsets"),
-    ("sequence", "[A: #K ...]: step #K at offset A, and so on"),
-    ("root", "P: #K: the whole is step #K at P"),
-];
 
 /// The words that occur in a text, behind a blank, as those of layouts and plans do.
 fn print_words(words: &[(&str, &str)], text: &str, out: &mut dyn Write) -> Result<(), Failure> {
@@ -121,14 +97,6 @@ struct Object<'a> {
     #[serde(flatten)]
     rest: Value,
 }
-
-/// Kinds of calls that kernels for a GPU differ by: what is special, and the alignment of memory and of packed bytes.
-pub const CALLS: [(&str, u64, u64); 4] = [
-    ("aligned as allocations are", 0, 0),
-    ("packed bytes at an odd address", 0, 1),
-    ("memory at a multiple of 4 bytes only", 4, 0),
-    ("memory at an odd address", 1, 0),
-];
 
 impl Explanation {
     fn of(named: Named) -> Result<Explanation, Failure> {

@@ -23,3 +23,4 @@ pub mod pages;
 mod through_gpu;
 mod transfer;
 pub mod unpack;
+pub mod view;

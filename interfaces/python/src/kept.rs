@@ -12,10 +12,10 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 
 /// What is held, and the event that its stream reaches behind the work.
-type Kept = (Event, Vec<Py<PyAny>>);
+type Pending = (Event, Vec<Py<PyAny>>);
 
 #[expect(clippy::disallowed_types, reason = "a forked child has no stream to keep memory for: CUDA is refused there")]
-static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
 
 /// Holds objects until `stream` has run what is enqueued, and lets go of what earlier calls held and their streams have run. Graphs hold
 /// nothing: who has captured one keeps its arrays.
@@ -30,7 +30,7 @@ pub fn keep(py: Python<'_>, stream: &Stream, objects: Vec<Py<PyAny>>) -> PyResul
     let mut held = KEPT.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
     held.push(kept);
     // An event that cannot be asked stays: its memory may be in use.
-    let finished: Vec<Kept> = held.extract_if(.., |(event, _)| event.query().unwrap_or(false)).collect();
+    let finished: Vec<Pending> = held.extract_if(.., |(event, _)| event.query().unwrap_or(false)).collect();
     drop(held);
     // Freeing an array runs code of its framework, which may call this function.
     drop(finished);

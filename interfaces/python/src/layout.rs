@@ -15,6 +15,7 @@ use crate::source::source;
 use crate::state;
 use crate::strided::Tuple;
 use crate::tables::{Tables, check_names};
+use crate::view::view;
 use dtc_runtime::CommittedTabled;
 use dtc_runtime::plan::Direction;
 use pyo3::exceptions::PyTypeError;
@@ -337,6 +338,19 @@ impl Layout {
     #[pyo3(signature = (form, name="layout"))]
     fn source(&self, form: &str, name: &str) -> PyResult<String> {
         source(&self.made, form, name)
+    }
+
+    /// The layout as a page of HTML that loads nothing, for a file or a notebook: memory and packed bytes, the layout after each pass, plans, and the
+    /// sectors and cache lines that they touch. With `svg`, one picture of memory and packed bytes instead. It begins at the first byte that is
+    /// packed.
+    ///
+    /// >>> import libdtc
+    /// >>> libdtc.layout((3, 4), "f8")[:, 1].view(svg=True).startswith("<svg")
+    /// True
+    #[pyo3(signature = (*, svg=false))]
+    fn view(&self, py: Python<'_>, svg: bool) -> PyResult<String> {
+        let name = self.__repr__(py);
+        view(&self.made, name.trim_matches(['<', '>']).to_owned(), svg)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -30,6 +30,7 @@ mod state;
 mod stream;
 mod strided;
 mod tables;
+mod view;
 
 use pyo3::prelude::*;
 

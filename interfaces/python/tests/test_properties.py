@@ -1,4 +1,4 @@
-"""Layouts that Hypothesis draws, with NumPy as the judge: what fails is made smaller before it is shown."""
+"""Layouts that Hypothesis draws, held against NumPy: what fails is made smaller before it is shown."""
 
 import numpy as np
 import pytest

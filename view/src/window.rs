@@ -1,6 +1,6 @@
 //! A window of memory: what is drawn where copies are interleaved, and the area of one would cover those of others.
 
-use super::regions::{Content, Entry, Region};
+use crate::regions::{Content, Entry, Region};
 use std::ops::Range;
 
 /// Copies that are looked at for a window.
@@ -96,7 +96,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::regions::Regions;
+    use crate::regions::Regions;
     use dtc_compiler::Pipeline;
     use dtc_compiler::datatype::text;
 

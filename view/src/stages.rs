@@ -3,8 +3,8 @@
 //! The compiler settles a node by all passes of a sweep before it goes on to the next. Here a stage has one pass more than the one before, over
 //! the whole layout: what a pass is for is what it changes.
 
-use super::captions::{LayoutGraph, text_of};
-use super::graph::Drawing;
+use crate::captions::{LayoutGraph, text_of};
+use crate::graph::Drawing;
 use dtc_compiler::Pipeline;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::passes::{self, NORMALISE, Pass, SIMPLIFY};

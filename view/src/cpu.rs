@@ -1,6 +1,6 @@
 //! How a CPU moves a transfer: the steps of the plan, the microkernel of each on every level, and the cache lines that are touched.
 
-use super::touched::{TouchedUnit, touched};
+use crate::touched::{TouchedUnit, touched};
 use dtc_compiler::Pipeline;
 use dtc_compiler::layout::positions::Positions;
 use dtc_compiler::plan::gpu::Roofline;

@@ -1,6 +1,6 @@
 //! The page: one template that holds style, script and data.
 
-use super::data::View;
+use crate::data::View;
 use dtc_measure::failure::Failure;
 use std::io;
 
@@ -16,7 +16,9 @@ const SCRIPTS: [&str; 6] = [
     include_str!("page/plans.js"),
 ];
 
-/// The page of a view.
+/// The page of a view: one file of HTML that loads nothing.
+///
+/// See the [crate](crate) for an example.
 ///
 /// # Errors
 ///

@@ -1,17 +1,17 @@
 //! What a page shows of a type, as plain data.
 
-use super::captions::{LayoutGraph, signed, text_of};
-use super::cpu::{CpuView, LINE};
-use super::gpu::{GpuView, SECTOR};
-use super::graph::Drawing;
-use super::palette;
-use super::regions::{Content, Entry, MOST_ENTRIES, Region, Regions};
-use super::roofline;
-use super::stages::{Stage, Stages};
-use super::tables::{Example, ExampleTable, SKIPPED};
-use super::touched::count_touched;
-use super::window::{WindowRun, runs_within};
-use crate::commands::explain::{LAYOUT_WORDS, PLAN_WORDS};
+use crate::captions::{LayoutGraph, signed, text_of};
+use crate::cpu::{CpuView, LINE};
+use crate::gpu::{GpuView, SECTOR};
+use crate::graph::Drawing;
+use crate::palette;
+use crate::regions::{Content, Entry, MOST_ENTRIES, Region, Regions};
+use crate::roofline::Bandwidth;
+use crate::stages::{Stage, Stages};
+use crate::tables::{Example, ExampleTable, SKIPPED};
+use crate::touched::count_touched;
+use crate::window::{WindowRun, runs_within};
+use crate::words::{LAYOUT_WORDS, PLAN_WORDS};
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::json::Description;
 use dtc_compiler::datatype::{Datatype, Facts, TabledDatatype};
@@ -244,8 +244,32 @@ fn notes(memory: &MemoryMap) -> Vec<String> {
 }
 
 impl View {
+    /// All that a page shows of a type: the bounds of memory and packed bytes are those of the elements and the origin of the description. `bandwidth`
+    /// is that of the GPU whose least times are told.
+    ///
+    /// See the [crate](crate) for an example.
+    pub fn new(named: Named<TabledDatatype>, bandwidth: &Bandwidth) -> View {
+        match named.description.datatype.without_tables() {
+            None => View::of_tabled(named),
+            Some(datatype) => {
+                let Description { story, source, count, origin_bytes, buffer_bytes, .. } = named.description;
+                let description = Description { datatype, story, source, count, origin_bytes, buffer_bytes };
+                View::of(Named { name: named.name, description }, bandwidth)
+            }
+        }
+    }
+
+    /// The same of one element of a type that no description tells more of, by the bandwidth that reports assume.
+    ///
+    /// See the [crate](crate) for an example.
+    pub fn of_datatype(name: String, datatype: TabledDatatype) -> View {
+        let (story, source, buffer_bytes) = (None, None, None);
+        let description = Description { datatype, story, source, count: 1, origin_bytes: 0, buffer_bytes };
+        View::new(Named { name, description }, &Bandwidth::default())
+    }
+
     /// The view of a type without index tables.
-    pub fn of(named: Named) -> View {
+    fn of(named: Named, bandwidth: &Bandwidth) -> View {
         let Named { name, description } = named;
         let pipeline = Pipeline::new(description.datatype.clone());
         let layout = pipeline.layout();
@@ -276,7 +300,7 @@ impl View {
             stages,
             gpu: Some(GpuView::of(&pipeline, bytes, roofline.as_ref())),
             cpu: CpuView::of(&pipeline, count, roofline.as_ref()),
-            roofline: roofline::sentences(roofline.as_ref(), bytes),
+            roofline: bandwidth.sentences(roofline.as_ref(), bytes),
             notes,
             words: words(),
             version: env!("CARGO_PKG_VERSION"),
@@ -284,7 +308,7 @@ impl View {
     }
 
     /// The view of a type with index tables.
-    pub fn of_tabled(named: Named<TabledDatatype>) -> View {
+    fn of_tabled(named: Named<TabledDatatype>) -> View {
         let Named { name, description } = named;
         let datatype = &description.datatype;
         let layout = TabledLayout::new(datatype);

@@ -1,7 +1,6 @@
 //! How a GPU moves a transfer: kernels, what a block, a warp and a thread move, and the sectors that a warp touches.
 
-use super::touched::{TouchedUnit, touched};
-use crate::commands::explain::CALLS;
+use crate::touched::{TouchedUnit, touched};
 use dtc_compiler::Pipeline;
 use dtc_compiler::layout::positions::Positions;
 use dtc_compiler::plan::Direction;
@@ -20,6 +19,14 @@ const SLOT: u64 = 8;
 
 /// Packed bytes of a block whose sectors are counted.
 const MOST_COUNTED: u64 = 64 << 10;
+
+/// Kinds of calls that kernels for a GPU differ by: what is special, and the alignment of memory and of packed bytes.
+pub const CALLS: [(&str, u64, u64); 4] = [
+    ("aligned as allocations are", 0, 0),
+    ("packed bytes at an odd address", 0, 1),
+    ("memory at a multiple of 4 bytes only", 4, 0),
+    ("memory at an odd address", 1, 0),
+];
 
 /// What one block, one warp or one thread moves.
 #[derive(Serialize)]

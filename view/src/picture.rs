@@ -1,11 +1,11 @@
 //! One picture of a type without scripts: memory, and the packed bytes below it. Where a type is too large to be drawn whole, its first copy
 //! follows enlarged, and the first copy in that.
 
-use super::data::{ElementRun, View};
-use super::page::escaped;
-use super::palette;
-use super::regions::{Content, Entry, Region};
-use super::window::{WindowRun, runs_within};
+use crate::data::{ElementRun, View};
+use crate::page::escaped;
+use crate::palette;
+use crate::regions::{Content, Entry, Region};
+use crate::window::{WindowRun, runs_within};
 use dtc_measure::report;
 use std::fmt::Write;
 
@@ -388,7 +388,9 @@ fn short(offset: i64) -> String {
     }
 }
 
-/// The picture of a view.
+/// The picture of a view: an SVG file without scripts.
+///
+/// See the [crate](crate) for an example.
 pub fn svg(view: &View) -> String {
     let elements = if let [elements] = &view.memory.elements[..] { Some(elements) } else { None };
     let mut canvas = Canvas { text: String::new(), y: LINE, elements };

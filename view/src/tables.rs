@@ -1,6 +1,6 @@
 //! Types with index tables: an example table for each, and where its entries lead.
 
-use super::regions::{Content, Entry, MOST_ENTRIES, Region, Regions};
+use crate::regions::{Content, Entry, MOST_ENTRIES, Region, Regions};
 use dtc_compiler::datatype::{TableFacts, TableKind};
 use dtc_compiler::tabled::{TabledEdge, TabledLayout, TabledNode};
 use serde::Serialize;

@@ -1,31 +1,13 @@
 //! `dtc view`: a type as a page that needs nothing else, or as a picture.
-//!
-//! A page is data first: [`data`] has all that it shows, from the interfaces of the compiler that `dtc explain` uses too, and `page.html`,
-//! `page.css` and `page/` show it. [`picture`] draws the same memory without scripts.
 
-mod captions;
-mod cpu;
-mod data;
-mod gpu;
-mod graph;
-mod page;
-mod palette;
-mod picture;
-mod regions;
-mod roofline;
-mod stages;
-mod tables;
-mod touched;
-mod window;
-
-use data::View;
-use dtc_compiler::datatype::json::Description;
-use dtc_measure::description::{self, Named};
+use super::explain::model;
+use dtc_measure::description;
 use dtc_measure::failure::Failure;
 use dtc_measure::output;
 use dtc_measure::paths::STANDARD;
 use dtc_measure::program::called;
 use dtc_runtime::store::Recording;
+use dtc_view::{Bandwidth, View};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -52,15 +34,9 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         return Err(Failure::description(arguments.file.display(), "the description of one type", found));
     }
     let named = description::read_tabled(&arguments.file)?;
-    let view = match named.description.datatype.without_tables() {
-        None => View::of_tabled(named),
-        Some(datatype) => {
-            let Description { story, source, count, origin_bytes, buffer_bytes, .. } = named.description;
-            let description = Description { datatype, story, source, count, origin_bytes, buffer_bytes };
-            View::of(Named { name: named.name, description })
-        }
-    };
-    let text = if arguments.svg { picture::svg(&view) } else { page::html(&view)? };
+    let (model, source) = model();
+    let view = View::new(named, &Bandwidth { copy: model.device_copy(), source });
+    let text = if arguments.svg { dtc_view::picture(&view) } else { dtc_view::page(&view)? };
     match &arguments.output {
         path if path == Path::new(STANDARD) => Ok(out.write_all(text.as_bytes())?),
         path => output::write(path, text.as_bytes()),

@@ -1,6 +1,6 @@
 //! What is written on the nodes of types and layouts: a word, and its numbers in short.
 
-use super::graph::{Caption, Graph};
+use crate::graph::{Caption, Graph};
 use dtc_compiler::datatype::{Argument, Constructor, Datatype, Distribution, Nodes, Order};
 use dtc_compiler::layout::{Edge, Layout, Node, Run};
 use dtc_compiler::tabled::{TabledEdge, TabledLayout, TabledNode};
