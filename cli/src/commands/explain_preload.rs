@@ -2,6 +2,7 @@
 
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::Facts as TypeFacts;
+use dtc_compiler::layout::{Layout, Node};
 use dtc_measure::report;
 use dtc_mpi_table::{Facts, LARGEST_MESSAGE, Pieces, SIZES, Sizes, Table, Use};
 
@@ -18,6 +19,15 @@ pub struct Preload {
 
 fn narrow(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Whether basic elements are of several kinds.
+fn is_mixed(lowered: &Layout) -> bool {
+    let mut kinds = lowered.nodes().filter_map(|(_, node)| match node {
+        Node::Dense { kind, .. } | Node::Runs { kind, .. } => Some(*kind),
+        _ => None,
+    });
+    kinds.next().is_some_and(|first| kinds.any(|kind| kind != first))
 }
 
 /// The calls of `bytes` packed bytes that dtc does, under each MPI. Returns `None` for types that are left to every MPI: contiguous and empty
@@ -38,6 +48,7 @@ pub fn preload(pipeline: &Pipeline, facts: &TypeFacts, bytes: u64) -> Option<Pre
         shortest_block: narrow(lengths.shortest),
         longest_block: narrow(lengths.longest),
         described: layout.to_readable_bytes().map_or(0, |bytes| bytes.len() as i64),
+        mixed: is_mixed(pipeline.lowered()),
     });
     let bytes = if narrow(bytes) < SIZES[0] { USUAL } else { narrow(bytes) };
     let served = |table: &Table| {

@@ -15,7 +15,7 @@ use crate::pmpi::{Pmpi, pmpi};
 use crate::report::reports;
 use crate::staging::ENGINE;
 use crate::types::Type;
-use dtc::{DTC_KIND_COMPLEX, DTC_OK, dtc_engine, dtc_info, dtc_type};
+use dtc::{DTC_KIND_COMPLEX, DTC_KIND_MIXED, DTC_OK, dtc_engine, dtc_info, dtc_type};
 use dtc_host::lock::{Lock, Locked};
 use dtc_mpi_table::{Facts, Pieces, Sizes, Use};
 use once_cell::race::OnceBox;
@@ -402,6 +402,7 @@ fn pieces_of(r#type: &Type, info: &dtc_info) -> Pieces {
         shortest_block: info.shortest_block,
         longest_block: info.longest_block,
         described: if told { described } else { 0 },
+        mixed: info.kind == DTC_KIND_MIXED,
     })
 }
 

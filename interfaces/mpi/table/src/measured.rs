@@ -44,7 +44,7 @@ pub enum Arrangement {
     Regular,
     /// By a list, whose description grows with the number of pieces.
     Listed,
-    /// Pieces of several lengths at equal distances, as in an array of structures.
+    /// Pieces of several lengths at equal distances, or of elements of several kinds, as in an array of structures: MPIs go from member to member.
     Records,
 }
 
@@ -115,6 +115,8 @@ pub struct Facts {
     pub longest_block: i64,
     /// Bytes of a description as short as dtc knows one.
     pub described: i64,
+    /// Whether basic elements are of several kinds.
+    pub mixed: bool,
 }
 
 impl Pieces {
@@ -138,6 +140,7 @@ impl Pieces {
     ///     shortest_block: 8,
     ///     longest_block: 8,
     ///     described: 64,
+    ///     mixed: false,
     /// };
     /// let pieces = Pieces::of(&facts);
     /// assert_eq!((pieces.arrangement, pieces.bytes), (Arrangement::Regular, 8));
@@ -148,7 +151,7 @@ impl Pieces {
         let interleaved = facts.extent > 0 && facts.extent < facts.true_extent / 2;
         let arrangement = if many && (interleaved || facts.described > facts.blocks / 2 + Pieces::MOST_WITHOUT_LIST) {
             Arrangement::Listed
-        } else if facts.shortest_block < facts.longest_block {
+        } else if facts.shortest_block < facts.longest_block || facts.mixed {
             Arrangement::Records
         } else {
             Arrangement::Regular
@@ -204,6 +207,8 @@ pub struct Table {
     /// The machine.
     pub machine: String,
     rows: Vec<Row>,
+    /// The sizes at which dtc does calls of each row.
+    served: Vec<Sizes>,
 }
 
 impl fmt::Debug for Table {
@@ -228,7 +233,8 @@ impl Table {
     /// A table without measurements, of which every call is left to the MPI.
     pub fn new(mpi: &str, machine: &str) -> Table {
         let rows = Use::ALL.len() * Arrangement::ALL.len() * Density::ALL.len() * PIECES.len();
-        Table { mpi: mpi.to_owned(), machine: machine.to_owned(), rows: vec![NOT_MEASURED; rows] }
+        let (mpi, machine) = (mpi.to_owned(), machine.to_owned());
+        Table { mpi, machine, rows: vec![NOT_MEASURED; rows], served: vec![Sizes::NONE; rows] }
     }
 
     /// The gains of calls with pieces of `PIECES[piece]` bytes; none are measured of pieces that the table does not have.
@@ -237,23 +243,25 @@ impl Table {
         known.and_then(|at| self.rows.get(at)).unwrap_or(&NOT_MEASURED)
     }
 
-    /// The place of a measurement; none if the table has none for its piece or its size.
-    fn place(&mut self, cell: &Cell) -> Option<&mut f32> {
-        let piece = PIECES.iter().position(|bytes| *bytes == cell.piece)?;
-        let size = SIZES.iter().position(|bytes| *bytes == cell.size)?;
-        self.rows.get_mut(row_at(cell.r#use, cell.arrangement, cell.density, piece))?.get_mut(size)
+    /// Changes the gain of a cell; false if the table has none for its piece or its size.
+    fn change(&mut self, cell: &Cell, gain: impl FnOnce(f32) -> f32) -> bool {
+        let piece = PIECES.iter().position(|bytes| *bytes == cell.piece);
+        let size = SIZES.iter().position(|bytes| *bytes == cell.size);
+        let (Some(piece), Some(size)) = (piece, size) else { return false };
+        let at = row_at(cell.r#use, cell.arrangement, cell.density, piece);
+        self.rows[at][size] = gain(self.rows[at][size]);
+        self.served[at] = Sizes::of_columns(self.rows[at].map(gains));
+        true
     }
 
     /// Puts a measurement into its cell; false if the table has none for its piece or its size.
     pub fn put(&mut self, cell: &Cell) -> bool {
-        let place = self.place(cell);
-        place.map(|place| *place = cell.gain).is_some()
+        self.change(cell, |_| cell.gain)
     }
 
     /// The same, if it is the first of its cell or lower than what was measured before.
     pub fn lower(&mut self, cell: &Cell) -> bool {
-        let place = self.place(cell);
-        place.map(|place| *place = if *place < 0.0 { cell.gain } else { cell.gain.min(*place) }).is_some()
+        self.change(cell, |before| if before < 0.0 { cell.gain } else { cell.gain.min(before) })
     }
 
     /// Everything that was measured.
@@ -299,8 +307,8 @@ impl Table {
     pub fn sizes(&self, of: Use, pieces: &Pieces) -> Sizes {
         let Some([below, above]) = Table::around(pieces.bytes) else { return Sizes::NONE };
         let density = Density::nearest(pieces.share);
-        let gains = |piece| Sizes::of_columns(self.row(of, pieces.arrangement, density, piece).map(gains));
-        gains(below).and(gains(above))
+        let served = |piece| self.served[row_at(of, pieces.arrangement, density, piece)];
+        served(below).and(served(above))
     }
 
     /// The sizes at which dtc does some calls of this kind: of those that were measured, one in 16.
@@ -367,6 +375,7 @@ mod tests {
             shortest_block: 8,
             longest_block: 8,
             described: 64,
+            mixed: false,
         };
         let of = |facts: &Facts| Pieces::of(facts).arrangement;
         assert_eq!((Pieces::of(&vector).share, of(&vector)), (0.25, Arrangement::Regular));
@@ -376,6 +385,12 @@ mod tests {
         assert_eq!(of(&Facts { described: 178, blocks: 64, ..vector }), Arrangement::Listed);
         assert_eq!(of(&Facts { extent: 8, ..vector }), Arrangement::Listed);
         assert_eq!(of(&Facts { blocks: 2, longest_block: 16, ..vector }), Arrangement::Records);
+        assert_eq!(
+            of(&Facts { blocks: 1, mixed: true, ..vector }),
+            Arrangement::Records,
+            "a double and a long, 24 bytes apart"
+        );
+        assert_eq!(of(&Facts { described: 8000, mixed: true, ..vector }), Arrangement::Listed);
         assert_eq!(Pieces::of(&Facts { blocks: 0, packed: 0, extent: 0, true_extent: 0, ..vector }).bytes, 0);
     }
 

@@ -13,8 +13,8 @@ columns, or two lengths, both must have a gain of 5 %; calls above the last colu
 to the MPI, and so are pieces above 2,048 bytes.
 
 - `message`: `MPI_Send` and `MPI_Recv`. `exchange`: what has several messages under way, and collectives.
-- `regular`: equal pieces at equal distances. `listed`: by a list of displacements. `records`: pieces of two lengths, as in an array of
-  structures.
+- `regular`: equal pieces at equal distances. `listed`: by a list of displacements. `records`: pieces of several lengths, or of
+  elements of several kinds, as in an array of structures.
 - `share`: packed bytes over those that elements reach over; from a quarter on as 1/2, else as 1/8.
 
 On another machine the figures differ. `dtc calibrate --mpi` measures an MPI, and `DTC_MPI_TABLE` has libdtc_mpi read the table that it
