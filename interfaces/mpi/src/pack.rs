@@ -9,7 +9,7 @@ use crate::report::{Counted, count};
 use crate::staged::Buffer;
 use crate::start::{is_ready, passes_through};
 use crate::words::Words;
-use dtc::dtc_transfer;
+use dtc::{DTC_MEMORY_HOST, dtc_transfer};
 use dtc_mpi_table::Use;
 use std::ffi::{c_int, c_void};
 
@@ -79,7 +79,8 @@ impl<A: Abi> PackCall<A> {
         if nothing || self.communicator == handles.comm_null || passes_through() {
             return Ok(None);
         }
-        if place_of(memory).uses_cuda()
+        let place = place_of(memory);
+        if place.uses_cuda()
             && is_ready::<A>()
             && let Some((memory, packed)) = self.places_on_device()
         {
@@ -94,7 +95,9 @@ impl<A: Abi> PackCall<A> {
         let fits = |bytes: &i64| *bytes <= self.room && plan.served(of).hold(*bytes);
         let Some(bytes) = elements.checked_mul(plan.size).filter(fits) else { return Ok(None) };
         let moved = Moved { plan, memory, elements, bytes };
-        Ok(self.run(&moved, None).then_some(bytes))
+        // Of bytes whose memory is not named, libdtc asks the loader whether the process uses CUDA.
+        let host = dtc_transfer { memory: DTC_MEMORY_HOST, packed: DTC_MEMORY_HOST, ..dtc_transfer::default() };
+        Ok(self.run(&moved, (!place.uses_cuda()).then_some(&host)).then_some(bytes))
     }
 }
 
