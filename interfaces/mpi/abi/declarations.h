@@ -1,5 +1,5 @@
 /*
- * What all ABIs share. The mpi.h of an ABI includes this file; with it, one source is compiled for each ABI, and dtc_mpi.h
+ * What the decoder uses of all ABIs. The mpi.h of an ABI includes this file; with it, one source is compiled for each ABI, and dtc_mpi.h
  * decodes datatypes of each. The MPI is found at run time: a PMPI function is a pointer.
  */
 #ifndef DTC_MPI_DECLARATIONS_H
@@ -11,37 +11,41 @@
 typedef intptr_t MPI_Aint;
 typedef int64_t MPI_Count;
 
-#define MPI_BOTTOM ((void *)0)
-
 enum {
 #define CONSTANT(name, mpich, open_mpi, standard) name = DTC_MPI_OF_ABI(mpich, open_mpi, standard),
 #include "constants.def"
 #undef CONSTANT
 };
 
-#ifdef DTC_MPI_HANDLES_ARE_SYMBOLS
-#define HANDLE(type, name, mpich, standard, symbol) static type name;
-#else
-#define HANDLE(type, name, mpich, standard, symbol) static type const name = (type)(intptr_t)DTC_MPI_OF_ABI(mpich, symbol, standard);
-#endif
-#include "handles.def"
-#undef HANDLE
+/* Set when the MPI is found. */
+static MPI_Datatype MPI_DATATYPE_NULL;
 
 typedef int MPI_Type_copy_attr_function(MPI_Datatype, int, void *, void *, void *, int *);
 typedef int MPI_Type_delete_attr_function(MPI_Datatype, int, void *, void *);
-typedef int MPI_Comm_copy_attr_function(MPI_Comm, int, void *, void *, void *, int *);
-typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
 
-/* The functions of the MPI that the interposer asks. */
+/* The functions of the MPI that dtc_mpi.h calls: QUERY(name, whether every MPI has it, parameters). */
+#define DTC_MPI_QUERIES(QUERY)                                                                                                    \
+    QUERY(Type_get_attr, 1, (MPI_Datatype, int, void *, int *))                                                                   \
+    QUERY(Type_set_attr, 1, (MPI_Datatype, int, void *))                                                                          \
+    QUERY(Type_delete_attr, 1, (MPI_Datatype, int))                                                                               \
+    QUERY(Type_create_keyval, 1, (MPI_Type_copy_attr_function *, MPI_Type_delete_attr_function *, int *, void *))                 \
+    QUERY(Type_free_keyval, 1, (int *))                                                                                           \
+    QUERY(Type_get_envelope, 1, (MPI_Datatype, int *, int *, int *, int *))                                                       \
+    QUERY(Type_get_envelope_c, 0, (MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *))                      \
+    QUERY(Type_get_contents, 1, (MPI_Datatype, int, int, int, int *, MPI_Aint *, MPI_Datatype *))                                 \
+    QUERY(Type_get_contents_c, 0, (MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int *, MPI_Aint *, MPI_Count *, MPI_Datatype *))\
+    QUERY(Type_get_extent_x, 1, (MPI_Datatype, MPI_Count *, MPI_Count *))                                                         \
+    QUERY(Type_get_true_extent_x, 1, (MPI_Datatype, MPI_Count *, MPI_Count *))                                                    \
+    QUERY(Type_size_x, 1, (MPI_Datatype, MPI_Count *))                                                                            \
+    QUERY(Type_get_name, 1, (MPI_Datatype, char *, int *))                                                                        \
+    QUERY(Type_free, 1, (MPI_Datatype *))
+
+#define MEMBER(name, needed, parameters) int(*name) parameters;
 static struct {
-#define QUERY(name, needed, parameters) int(*name) parameters;
-#include "queries.def"
-#undef QUERY
+    DTC_MPI_QUERIES(MEMBER)
 } dtc_mpi_pmpi;
+#undef MEMBER
 
-#define PMPI_Query_thread dtc_mpi_pmpi.Query_thread
-#define PMPI_Initialized dtc_mpi_pmpi.Initialized
-#define PMPI_Finalized dtc_mpi_pmpi.Finalized
 #define PMPI_Type_get_attr dtc_mpi_pmpi.Type_get_attr
 #define PMPI_Type_set_attr dtc_mpi_pmpi.Type_set_attr
 #define PMPI_Type_delete_attr dtc_mpi_pmpi.Type_delete_attr
@@ -52,48 +56,6 @@ static struct {
 #define PMPI_Type_size_x dtc_mpi_pmpi.Type_size_x
 #define PMPI_Type_get_name dtc_mpi_pmpi.Type_get_name
 #define PMPI_Type_free dtc_mpi_pmpi.Type_free
-#define PMPI_Type_commit dtc_mpi_pmpi.Type_commit
-#define PMPI_Type_vector dtc_mpi_pmpi.Type_vector
-#define PMPI_Type_create_struct dtc_mpi_pmpi.Type_create_struct
-#define PMPI_Type_create_resized dtc_mpi_pmpi.Type_create_resized
-#define PMPI_Get_count dtc_mpi_pmpi.Get_count
-#define PMPI_Pack_size dtc_mpi_pmpi.Pack_size
-#define PMPI_Pack dtc_mpi_pmpi.Pack
-#define PMPI_Unpack dtc_mpi_pmpi.Unpack
-#define PMPI_Send dtc_mpi_pmpi.Send
-#define PMPI_Sendrecv dtc_mpi_pmpi.Sendrecv
-#define PMPI_Type_create_hindexed dtc_mpi_pmpi.Type_create_hindexed
-#define PMPI_Test dtc_mpi_pmpi.Test
-#define PMPI_Test_cancelled dtc_mpi_pmpi.Test_cancelled
-#define PMPI_Request_get_status dtc_mpi_pmpi.Request_get_status
-#define PMPI_Request_free dtc_mpi_pmpi.Request_free
-#define PMPI_Comm_split dtc_mpi_pmpi.Comm_split
-#define PMPI_Comm_free dtc_mpi_pmpi.Comm_free
-#define PMPI_Comm_test_inter dtc_mpi_pmpi.Comm_test_inter
-#define PMPI_Comm_size dtc_mpi_pmpi.Comm_size
-#define PMPI_Comm_remote_size dtc_mpi_pmpi.Comm_remote_size
-#define PMPI_Comm_rank dtc_mpi_pmpi.Comm_rank
-#define PMPI_Topo_test dtc_mpi_pmpi.Topo_test
-#define PMPI_Cartdim_get dtc_mpi_pmpi.Cartdim_get
-#define PMPI_Graph_neighbors_count dtc_mpi_pmpi.Graph_neighbors_count
-#define PMPI_Dist_graph_neighbors_count dtc_mpi_pmpi.Dist_graph_neighbors_count
-#define PMPI_Comm_get_errhandler dtc_mpi_pmpi.Comm_get_errhandler
-#define PMPI_Comm_set_errhandler dtc_mpi_pmpi.Comm_set_errhandler
-#define PMPI_Errhandler_free dtc_mpi_pmpi.Errhandler_free
-#define PMPI_Comm_call_errhandler dtc_mpi_pmpi.Comm_call_errhandler
-#define PMPI_Comm_group dtc_mpi_pmpi.Comm_group
-#define PMPI_Group_translate_ranks dtc_mpi_pmpi.Group_translate_ranks
-#define PMPI_Group_free dtc_mpi_pmpi.Group_free
-#define PMPI_Comm_create_keyval dtc_mpi_pmpi.Comm_create_keyval
-#define PMPI_Comm_get_attr dtc_mpi_pmpi.Comm_get_attr
-#define PMPI_Comm_set_attr dtc_mpi_pmpi.Comm_set_attr
-#define PMPI_Comm_delete_attr dtc_mpi_pmpi.Comm_delete_attr
-#define PMPI_Cart_shift dtc_mpi_pmpi.Cart_shift
-#define PMPI_Graph_neighbors dtc_mpi_pmpi.Graph_neighbors
-#define PMPI_Dist_graph_neighbors dtc_mpi_pmpi.Dist_graph_neighbors
-#define PMPI_Iprobe dtc_mpi_pmpi.Iprobe
-#define PMPI_Bcast dtc_mpi_pmpi.Bcast
-#define PMPI_Allgather dtc_mpi_pmpi.Allgather
 
 /* Every MPI is asked in 64 bits; one without large counts has no type that was made with one. */
 #define MPI_VERSION 4

@@ -16,18 +16,13 @@ static int find(void)
 {
     static char found;
     if (__atomic_load_n(&found, __ATOMIC_ACQUIRE)) return 1;
-#define QUERY(name, needed, parameters)                                                                                           \
+    MPI_DATATYPE_NULL = (MPI_Datatype)DTC_MPI_DATATYPE_NULL;
+    if (!MPI_DATATYPE_NULL) return 0;
+#define FIND(name, needed, parameters)                                                                                            \
     dtc_mpi_pmpi.name = (int(*) parameters)dtc_mpi_find("PMPI_" #name);                                                           \
     if (needed && !dtc_mpi_pmpi.name) return 0;
-#include "queries.def"
-#undef QUERY
-#ifdef DTC_MPI_HANDLES_ARE_SYMBOLS
-#define HANDLE(type, name, mpich, standard, symbol)                                                                               \
-    name = (type)dtc_mpi_find_object(#symbol);                                                                                    \
-    if (!name) return 0;
-#include "handles.def"
-#undef HANDLE
-#endif
+    DTC_MPI_QUERIES(FIND)
+#undef FIND
     __atomic_store_n(&found, 1, __ATOMIC_RELEASE);
     return 1;
 }

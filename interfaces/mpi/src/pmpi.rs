@@ -2,7 +2,7 @@
 
 use crate::abi::Abi;
 use crate::find;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -91,13 +91,11 @@ pmpi! {
     type_set_attr c"PMPI_Type_set_attr" (A::Handle, c_int, *mut c_void);
     type_delete_attr c"PMPI_Type_delete_attr" (A::Handle, c_int);
     type_create_keyval c"PMPI_Type_create_keyval" (CopyAttribute<A>, DeleteAttribute<A>, *mut c_int, *mut c_void);
-    type_free_keyval c"PMPI_Type_free_keyval" (*mut c_int);
     type_get_envelope c"PMPI_Type_get_envelope" (A::Handle, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
     type_get_contents c"PMPI_Type_get_contents" (A::Handle, c_int, c_int, c_int, *mut c_int, *mut isize, *mut A::Handle);
     type_get_extent_x c"PMPI_Type_get_extent_x" (A::Handle, *mut i64, *mut i64);
     type_get_true_extent_x c"PMPI_Type_get_true_extent_x" (A::Handle, *mut i64, *mut i64);
     type_size_x c"PMPI_Type_size_x" (A::Handle, *mut i64);
-    type_get_name c"PMPI_Type_get_name" (A::Handle, *mut c_char, *mut c_int);
     type_free c"PMPI_Type_free" (*mut A::Handle);
     type_commit c"PMPI_Type_commit" (*mut A::Handle);
     type_vector c"PMPI_Type_vector" (c_int, c_int, c_int, A::Handle, *mut A::Handle);
@@ -145,5 +143,4 @@ pmpi! {
 
 optional! {
     type_get_envelope_c c"PMPI_Type_get_envelope_c" (A::Handle, *mut i64, *mut i64, *mut i64, *mut i64, *mut c_int);
-    type_get_contents_c c"PMPI_Type_get_contents_c" (A::Handle, i64, i64, i64, i64, *mut c_int, *mut isize, *mut i64, *mut A::Handle);
 }

@@ -2,7 +2,7 @@
 //!
 //! Everything above is generic over [`Abi`]; one implementation is bound in a process, when the first call finds its MPI. The sources of the values
 //! are the `mpi.h` of MPICH 4.0.2 and 5.0.2, that of Open MPI 4.1.4 and 5.0.11, and MPI 5.0, appendix A; a test holds them against
-//! `abi/constants.def` and `abi/handles.def`, which another holds against the `mpi.h` of an MPI.
+//! `abi/constants.def` and `tests/programs/handles.def`, which another holds against the `mpi.h` of an MPI.
 
 mod mpich;
 mod open_mpi;
@@ -74,6 +74,7 @@ pub struct Constants {
     pub combiner_contiguous: c_int,
     pub combiner_vector: c_int,
     pub combiner_hvector: c_int,
+    pub combiner_struct: c_int,
     pub combiner_subarray: c_int,
     pub combiner_f90_real: c_int,
     pub combiner_f90_complex: c_int,
@@ -175,7 +176,7 @@ mod tests {
             }
         }
         let number = |text: &str| i64::from_str_radix(text.trim_start_matches("0x"), 16).expect("a number");
-        let handles = table(include_str!("../../abi/handles.def"), "HANDLE");
+        let handles = table(include_str!("../../tests/programs/handles.def"), "HANDLE");
         let all = [format!("{:?}", Mpich::handles()), format!("{:?}", Standard::handles())];
         for (abi, found) in all.iter().enumerate() {
             let found = members(found);
@@ -183,6 +184,13 @@ mod tests {
             for line in &handles {
                 assert_eq!(found[&line[1]], number(&line[2 + abi]), "{}", line[1]);
             }
+        }
+        // Those of the decoder.
+        for (header, null) in [
+            (include_str!("../../abi/mpich/mpi.h"), i64::from(Mpich::handles().datatype_null)),
+            (include_str!("../../abi/standard/mpi.h"), Standard::handles().datatype_null as i64),
+        ] {
+            assert!(header.contains(&format!("#define DTC_MPI_DATATYPE_NULL {null:#010x}\n")), "{null:#x}");
         }
     }
 }

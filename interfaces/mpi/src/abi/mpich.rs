@@ -46,6 +46,7 @@ impl Abi for Mpich {
         combiner_contiguous: 3,
         combiner_vector: 4,
         combiner_hvector: 6,
+        combiner_struct: 12,
         combiner_subarray: 13,
         combiner_f90_real: 15,
         combiner_f90_complex: 16,

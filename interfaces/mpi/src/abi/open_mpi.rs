@@ -49,6 +49,7 @@ impl Abi for OpenMpi {
         combiner_contiguous: 2,
         combiner_vector: 3,
         combiner_hvector: 5,
+        combiner_struct: 11,
         combiner_subarray: 12,
         combiner_f90_real: 14,
         combiner_f90_complex: 15,

@@ -45,6 +45,7 @@ impl Abi for Standard {
         combiner_contiguous: 103,
         combiner_vector: 104,
         combiner_hvector: 105,
+        combiner_struct: 110,
         combiner_subarray: 111,
         combiner_f90_real: 113,
         combiner_f90_complex: 114,

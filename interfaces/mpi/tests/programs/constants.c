@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     CHECK((intptr_t)(name) == OF_ABI(mpich, 0, standard), #name " is %lx", (long)(intptr_t)(name));                               \
     compared++;
 #endif
-#include "../../abi/handles.def"
+#include "handles.def"
     CHECK(sizeof(MPI_Status) == STATUS, "%zu", sizeof(MPI_Status));
     CHECK(offsetof(MPI_Status, MPI_SOURCE) == SOURCE_AT, "%zu", offsetof(MPI_Status, MPI_SOURCE));
     CHECK(sizeof(MPI_Datatype) == OF_ABI(4, 8, 8) && sizeof(MPI_Message) == OF_ABI(4, 8, 8), "%zu", sizeof(MPI_Datatype));
