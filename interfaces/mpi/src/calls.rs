@@ -173,18 +173,18 @@ macro_rules! for_each_call {
             MPI_Request_get_status_any 5 request_get_status_any c_int, Other;
             MPI_Request_get_status_some 5 request_get_status_some c_int, Other;
             MPI_Request_free 1 request_free c_int, Other;
-            MPI_Alltoallw 9 alltoallw c_int, Other;
-            MPI_Alltoallw_c 9 alltoallw i64, Other;
-            MPI_Ialltoallw 10 ialltoallw c_int, Other;
-            MPI_Ialltoallw_c 10 ialltoallw i64, Other;
-            MPI_Neighbor_alltoallw 9 neighbor_alltoallw c_int, Other;
-            MPI_Neighbor_alltoallw_c 9 neighbor_alltoallw i64, Other;
-            MPI_Ineighbor_alltoallw 10 ineighbor_alltoallw c_int, Other;
-            MPI_Ineighbor_alltoallw_c 10 ineighbor_alltoallw i64, Other;
-            MPI_Alltoallw_init 11 alltoallw_init c_int, Other;
-            MPI_Alltoallw_init_c 11 alltoallw_init i64, Other;
-            MPI_Neighbor_alltoallw_init 11 neighbor_alltoallw_init c_int, Other;
-            MPI_Neighbor_alltoallw_init_c 11 neighbor_alltoallw_init i64, Other;
+            MPI_Alltoallw 9 collective c_int, Other;
+            MPI_Alltoallw_c 9 collective i64, Other;
+            MPI_Ialltoallw 10 collective c_int, Other;
+            MPI_Ialltoallw_c 10 collective i64, Other;
+            MPI_Neighbor_alltoallw 9 collective c_int, Other;
+            MPI_Neighbor_alltoallw_c 9 collective i64, Other;
+            MPI_Ineighbor_alltoallw 10 collective c_int, Other;
+            MPI_Ineighbor_alltoallw_c 10 collective i64, Other;
+            MPI_Alltoallw_init 11 collective c_int, Other;
+            MPI_Alltoallw_init_c 11 collective i64, Other;
+            MPI_Neighbor_alltoallw_init 11 collective c_int, Other;
+            MPI_Neighbor_alltoallw_init_c 11 collective i64, Other;
         }
     };
 }
@@ -214,6 +214,15 @@ macro_rules! define {
 
 /// The number of calls.
 pub const CALLS: usize = NAMES.len();
+
+/// Whether a collective is one of neighbors.
+pub fn is_of_neighbors(call: Call) -> bool {
+    use Call::*;
+    matches!(
+        call,
+        MPI_Neighbor_alltoallw | MPI_Neighbor_alltoallw_c | MPI_Ineighbor_alltoallw | MPI_Ineighbor_alltoallw_c
+    ) || matches!(call, MPI_Neighbor_alltoallw_init | MPI_Neighbor_alltoallw_init_c)
+}
 
 /// A function for each call.
 #[derive(Clone, Copy)]

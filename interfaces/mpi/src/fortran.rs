@@ -97,92 +97,84 @@ macro_rules! wrapped {
     };
 }
 
-/// Defines subroutines for MPICH, whose last argument is the error: their arguments, and the result.
-macro_rules! subroutines {
-    ($($name:ident ($($argument:ident: $type:ty),*) $result:expr;)*) => {$(
-        unsafe extern "C" fn $name($($argument: $type,)* error: *mut c_int) {
-            // SAFETY: the program's arguments.
-            unsafe { tell(error, $result) }
-        }
-    )*};
-}
-
-subroutines! {
-    f_wait(request: *mut Handle, status: *mut Status) wrapped!(wait, MPI_Wait, request, one(status));
-    f_test(request: *mut Handle, flag: *mut c_int, status: *mut Status)
-        wrapped!(test, MPI_Test, request, flag, one(status));
-    f_waitall(length: *const c_int, requests: *mut Handle, statuses: *mut Status)
-        wrapped!(waitall, MPI_Waitall, *length, requests, all(statuses));
-    f_testall(length: *const c_int, requests: *mut Handle, flag: *mut c_int, statuses: *mut Status)
-        wrapped!(testall, MPI_Testall, *length, requests, flag, all(statuses));
-    f_waitany(length: *const c_int, requests: *mut Handle, index: *mut c_int, status: *mut Status)
-        with_indices(index, &1, wrapped!(waitany, MPI_Waitany, *length, requests, index, one(status)));
-    f_testany(length: *const c_int, requests: *mut Handle, index: *mut c_int, flag: *mut c_int, status: *mut Status)
-        with_indices(index, &1, wrapped!(testany, MPI_Testany, *length, requests, index, flag, one(status)));
-    f_waitsome(length: *const c_int, requests: *mut Handle, ended: *mut c_int, indices: *mut c_int, statuses: *mut Status)
-        with_indices(indices, ended, wrapped!(some, MPI_Waitsome, *length, requests, ended, indices, all(statuses)));
-    f_testsome(length: *const c_int, requests: *mut Handle, ended: *mut c_int, indices: *mut c_int, statuses: *mut Status)
-        with_indices(indices, ended, wrapped!(some, MPI_Testsome, *length, requests, ended, indices, all(statuses)));
-    f_request_get_status(request: *const Handle, flag: *mut c_int, status: *mut Status)
-        wrapped!(request_get_status, MPI_Request_get_status, *request, flag, one(status));
-    f_request_free(request: *mut Handle) wrapped!(request_free, MPI_Request_free, request);
-    f_finalize() wrapped!(finalize, MPI_Finalize,);
-    f_start(request: *mut Handle) wrapped!(start, MPI_Start, request);
-    f_startall(length: *const c_int, requests: *mut Handle) wrapped!(startall, MPI_Startall, *length, requests);
-    f_type_free(datatype: *mut Handle) wrapped!(type_free, MPI_Type_free, datatype);
-    f_comm_free(communicator: *mut Handle) wrapped!(comm_free, MPI_Comm_free, communicator);
-    f_comm_disconnect(communicator: *mut Handle) wrapped!(comm_free, MPI_Comm_disconnect, communicator);
-}
-
-/// All arguments are addresses; none has more than seven, and a subroutine does not look at those that it does not have.
-type Subroutine = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize);
-
 /// What a subroutine goes on to: that of this library for MPICH, if there is one, or the MPI's.
 #[cold]
 fn find_subroutine(name: &CStr, ours: Function) -> Function {
     if bound() == Bound::Mpich && !ours.is_null() { ours } else { find::function(name) }
 }
 
+/// Calls what a subroutine goes on to, which its first call finds. All arguments are addresses; none has more than seven, and a subroutine does not look
+/// at those that it does not have.
+unsafe fn go_on(entry: &AtomicPtr<c_void>, name: &CStr, ours: Function, arguments: [usize; 7]) {
+    type Subroutine = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize);
+    let mut found = entry.load(Ordering::Acquire);
+    if found.is_null() {
+        found = find_subroutine(name, ours);
+        entry.store(found, Ordering::Release);
+    }
+    if !found.is_null() {
+        let [a, b, c, d, e, f, g] = arguments;
+        // SAFETY: a subroutine of as many addresses at most.
+        unsafe { std::mem::transmute::<Function, Subroutine>(found)(a, b, c, d, e, f, g) }
+    }
+}
+
+/// Exports a subroutine, with that of this library for MPICH.
 macro_rules! export {
-    ($($name:ident $ours:expr;)*) => {$(
+    ($name:ident $ours:expr) => {
         #[unsafe(no_mangle)]
         #[expect(missing_docs, reason = "the name of MPI")]
         pub unsafe extern "C" fn $name(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize, g: usize) {
             static ENTRY: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-            let mut entry = ENTRY.load(Ordering::Acquire);
-            if entry.is_null() {
-                // SAFETY: one byte 0, at the end.
-                let name = unsafe { CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) };
-                entry = find_subroutine(name, $ours);
-                ENTRY.store(entry, Ordering::Release);
-            }
-            if !entry.is_null() {
-                // SAFETY: a subroutine of as many addresses at most.
-                unsafe { std::mem::transmute::<Function, Subroutine>(entry)(a, b, c, d, e, f, g) }
-            }
+            // SAFETY: one byte 0, at the end.
+            let name = unsafe { CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) };
+            // SAFETY: the program's arguments.
+            unsafe { go_on(&ENTRY, name, $ours, [a, b, c, d, e, f, g]) }
         }
+    };
+}
+
+/// Defines subroutines, for MPICH by their arguments, of which the last is the error, and the result.
+macro_rules! subroutines {
+    ($($name:ident ($($argument:ident: $type:ty),*) $result:expr;)*) => {$(
+        export!($name {
+            unsafe extern "C" fn ours($($argument: $type,)* error: *mut c_int) {
+                // SAFETY: the program's arguments.
+                unsafe { tell(error, $result) }
+            }
+            ours as *const () as Function
+        });
     )*};
 }
 
-export! {
-    mpi_wait_f08_ f_wait as *const () as Function;
-    mpi_test_f08_ f_test as *const () as Function;
-    mpi_waitall_f08_ f_waitall as *const () as Function;
-    mpi_testall_f08_ f_testall as *const () as Function;
-    mpi_waitany_f08_ f_waitany as *const () as Function;
-    mpi_testany_f08_ f_testany as *const () as Function;
-    mpi_waitsome_f08_ f_waitsome as *const () as Function;
-    mpi_testsome_f08_ f_testsome as *const () as Function;
-    mpi_request_get_status_f08_ f_request_get_status as *const () as Function;
-    mpi_request_free_f08_ f_request_free as *const () as Function;
-    mpi_finalize_f08_ f_finalize as *const () as Function;
-    mpi_start_f08_ f_start as *const () as Function;
-    mpi_startall_f08_ f_startall as *const () as Function;
-    mpi_type_free_f08_ f_type_free as *const () as Function;
-    mpi_comm_free_f08_ f_comm_free as *const () as Function;
-    mpi_comm_disconnect_f08_ f_comm_disconnect as *const () as Function;
-    mpi_init_ null_mut();
-    mpi_init_thread_ null_mut();
-    mpi_init_f08_ null_mut();
-    mpi_init_thread_f08_ null_mut();
+subroutines! {
+    mpi_wait_f08_ (request: *mut Handle, status: *mut Status) wrapped!(wait, MPI_Wait, request, one(status));
+    mpi_test_f08_ (request: *mut Handle, flag: *mut c_int, status: *mut Status)
+        wrapped!(test, MPI_Test, request, flag, one(status));
+    mpi_waitall_f08_ (length: *const c_int, requests: *mut Handle, statuses: *mut Status)
+        wrapped!(waitall, MPI_Waitall, *length, requests, all(statuses));
+    mpi_testall_f08_ (length: *const c_int, requests: *mut Handle, flag: *mut c_int, statuses: *mut Status)
+        wrapped!(testall, MPI_Testall, *length, requests, flag, all(statuses));
+    mpi_waitany_f08_ (length: *const c_int, requests: *mut Handle, index: *mut c_int, status: *mut Status)
+        with_indices(index, &1, wrapped!(waitany, MPI_Waitany, *length, requests, index, one(status)));
+    mpi_testany_f08_ (length: *const c_int, requests: *mut Handle, index: *mut c_int, flag: *mut c_int, status: *mut Status)
+        with_indices(index, &1, wrapped!(testany, MPI_Testany, *length, requests, index, flag, one(status)));
+    mpi_waitsome_f08_ (length: *const c_int, requests: *mut Handle, ended: *mut c_int, indices: *mut c_int, statuses: *mut Status)
+        with_indices(indices, ended, wrapped!(some, MPI_Waitsome, *length, requests, ended, indices, all(statuses)));
+    mpi_testsome_f08_ (length: *const c_int, requests: *mut Handle, ended: *mut c_int, indices: *mut c_int, statuses: *mut Status)
+        with_indices(indices, ended, wrapped!(some, MPI_Testsome, *length, requests, ended, indices, all(statuses)));
+    mpi_request_get_status_f08_ (request: *const Handle, flag: *mut c_int, status: *mut Status)
+        wrapped!(request_get_status, MPI_Request_get_status, *request, flag, one(status));
+    mpi_request_free_f08_ (request: *mut Handle) wrapped!(request_free, MPI_Request_free, request);
+    mpi_finalize_f08_ () wrapped!(finalize, MPI_Finalize,);
+    mpi_start_f08_ (request: *mut Handle) wrapped!(start, MPI_Start, request);
+    mpi_startall_f08_ (length: *const c_int, requests: *mut Handle) wrapped!(startall, MPI_Startall, *length, requests);
+    mpi_type_free_f08_ (datatype: *mut Handle) wrapped!(type_free, MPI_Type_free, datatype);
+    mpi_comm_free_f08_ (communicator: *mut Handle) wrapped!(comm_free, MPI_Comm_free, communicator);
+    mpi_comm_disconnect_f08_ (communicator: *mut Handle) wrapped!(comm_free, MPI_Comm_disconnect, communicator);
 }
+
+export!(mpi_init_ null_mut());
+export!(mpi_init_thread_ null_mut());
+export!(mpi_init_f08_ null_mut());
+export!(mpi_init_thread_f08_ null_mut());

@@ -105,12 +105,14 @@ struct Recalled {
     /// The generation in which all of it was found; zero before the first.
     generation: u64,
     slots: [Remembered; REMEMBERED],
-    /// Handles that were not looked up, and how often they were used.
-    unseen: [(usize, u32); REMEMBERED],
+    /// Handles that were not looked up, and the packed bytes of their uses.
+    unseen: [(usize, i64); REMEMBERED],
 }
 
-/// Small uses of a datatype before it is looked up, which takes as long as two small messages: programs make one for each message.
-const UNSEEN_USES: u32 = 8;
+/// Packed bytes of the uses of a datatype before it is looked up, which takes as long as two small messages: programs make one for each message.
+/// And those that a use counts as at least.
+const UNSEEN: i64 = 4096;
+const UNSEEN_USE: i64 = UNSEEN / 8;
 
 thread_local! {
     static RECALLED: UnsafeCell<Recalled> =
@@ -212,15 +214,18 @@ pub fn recall_anew<A: Abi, T>(datatype: A::Handle, with: impl FnOnce(&mut Rememb
     recalled(|recalled| with(recalled.look_up::<A>(datatype)))
 }
 
-/// Whether a datatype that this thread does not remember was used so seldom that it is not looked up for a small use, which is counted.
-pub fn is_hardly_used<A: Abi>(datatype: A::Handle) -> bool {
+/// Whether a datatype that this thread does not remember was used so seldom that it is not looked up for a use of so many packed bytes, which is counted.
+pub fn is_hardly_used<A: Abi>(datatype: A::Handle, bytes: i64) -> bool {
     let counted = recalled(|recalled| {
         let unseen = &mut recalled.unseen[place_of(datatype.word())];
+        // Two that are not freed would take this place from each other, and never be looked up.
+        let (displaces, before) = (unseen.0 != 0, unseen.1);
         if unseen.0 != datatype.word() {
-            *unseen = (datatype.word(), 0);
+            *unseen = (datatype.word(), bytes.max(UNSEEN_USE));
+            return !displaces;
         }
-        unseen.1 = unseen.1.saturating_add(1);
-        unseen.1 < UNSEEN_USES
+        unseen.1 = before.saturating_add(bytes.max(UNSEEN_USE));
+        before < UNSEEN
     });
     counted.unwrap_or(false)
 }

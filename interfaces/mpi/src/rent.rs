@@ -2,8 +2,8 @@
 //! to nothing, and one that is used often is decoded early enough. (The rule of ski rental: at most twice the cost of the better choice, had
 //! the uses been known. Karlin, Manasse, Rudolph and Sleator, Competitive snoopy caching, Algorithmica 3, 1988.)
 //!
-//! What a use costs is estimated from its bytes and from what the MPI loses on such pieces, by its table ([`limits`](crate::limits)). The pieces of vectors
-//! and subarrays are known without decoding; of others, the loss is one that half of the calls exceed.
+//! What a use costs is estimated from its bytes and from what the MPI loses on such pieces, by its table ([`limits`](crate::limits)). The pieces of vectors,
+//! subarrays and structures are known without decoding; of others, the loss is one that half of the calls exceed.
 
 use crate::abi::{Abi, Handle, MPI_SUCCESS};
 use crate::envelope::{Envelope, envelope_of, is_named};
@@ -31,6 +31,10 @@ const PRICE_OF_DENSE: i64 = 8;
 /// Packed bytes of the uses of a datatype from which on its description is looked at. Fewer cost no MPI as much as decoding does, but of
 /// pieces of 4 and 8 bytes; a look costs as much as 1,000 of them.
 const LOOKED_AT: i64 = 4096;
+
+/// Packed bytes of a first use from which on the description is looked at: those of 3,000 pieces of 4 bytes, which pay for decoding at once. A smaller use
+/// is left to the MPI: programs make a datatype for each message.
+const LOOKED_AT_ONCE: i64 = 12_000;
 
 /// Uses that a persistent request counts as, which decides for all of them when it is made. Programs make one to start it in each iteration. An estimate.
 pub const USES_OF_PERSISTENT: i64 = 100;
@@ -76,50 +80,64 @@ fn piece_of_subarray(integers: &[c_int], order_fortran: c_int) -> Option<i64> {
     Some(i64::MAX)
 }
 
-/// Bytes of the pieces of a contiguous datatype, a vector or a subarray of predefined elements; none if that is unknown.
-fn piece_of<A: Abi>(datatype: A::Handle, envelope: &Envelope) -> Option<i64> {
+/// Most members of a structure whose description is read without decoding.
+const MOST_MEMBERS: usize = 16;
+
+/// The pieces of a contiguous datatype, a vector, a subarray or a structure of predefined elements, and their bytes, of a structure at least; none if
+/// that is unknown.
+fn pieces_of<A: Abi>(datatype: A::Handle, envelope: &Envelope, size: i64) -> Option<(Arrangement, i64)> {
     let constants = A::CONSTANTS;
-    let contiguous = envelope.combiner == constants.combiner_contiguous;
-    let vector = [constants.combiner_vector, constants.combiner_hvector].contains(&envelope.combiner);
-    let subarray = envelope.combiner == constants.combiner_subarray;
+    let is = |combiner| envelope.combiner == combiner;
+    let (contiguous, structure) = (is(constants.combiner_contiguous), is(constants.combiner_struct));
+    let (vector, subarray) =
+        (is(constants.combiner_vector) || is(constants.combiner_hvector), is(constants.combiner_subarray));
     let Envelope { integers, addresses, counts, types, .. } = *envelope;
-    let fits = integers <= MOST_INTEGERS as i64 && addresses <= 1 && counts == 0 && types == 1;
-    if !(contiguous || vector || subarray) || !fits {
+    let most = if structure { MOST_MEMBERS as i64 } else { 1 };
+    let fits = integers <= MOST_INTEGERS as i64 && addresses <= most && counts == 0 && (1..=most).contains(&types);
+    if !(contiguous || vector || subarray || structure) || !fits {
         return None;
     }
-    let (mut numbers, mut places, mut child) = ([0; MOST_INTEGERS], [0; 1], A::handles().datatype_null);
-    let (numbers_at, places_at) = (numbers.as_mut_ptr(), places.as_mut_ptr());
+    let (mut numbers, mut places) = ([0; MOST_INTEGERS], [0; MOST_MEMBERS]);
+    let mut children = [A::handles().datatype_null; MOST_MEMBERS];
+    let (numbers_at, places_at, children_at) = (numbers.as_mut_ptr(), places.as_mut_ptr(), children.as_mut_ptr());
     let pmpi = pmpi::<A>();
     // SAFETY: a datatype of the program, and there is room for what its envelope says.
     let told = unsafe {
-        let (integers, addresses) = (integers as c_int, addresses as c_int);
-        (pmpi.type_get_contents)(datatype, integers, addresses, 1, numbers_at, places_at, &mut child)
+        let (integers, addresses, types) = (integers as c_int, addresses as c_int, types as c_int);
+        (pmpi.type_get_contents)(datatype, integers, addresses, types, numbers_at, places_at, children_at)
     };
     if told != MPI_SUCCESS {
         return None;
     }
-    let is_predefined = is_named::<A>(child);
-    let size = if is_predefined { size_of::<A>(child) } else { None };
-    if !is_predefined {
-        // SAFETY: a handle that the MPI has given this function.
-        unsafe { (pmpi.type_free)(&mut child) };
+    let mut predefined = true;
+    for child in &mut children[..types as usize] {
+        if !is_named::<A>(*child) {
+            predefined = false;
+            // SAFETY: a handle that the MPI has given this function.
+            unsafe { (pmpi.type_free)(child) };
+        }
+    }
+    if !predefined {
+        return None;
+    }
+    if structure {
+        return Some((Arrangement::Records, size / types));
     }
     let elements = match (contiguous, subarray) {
         (true, _) => i64::MAX,
         (_, true) => piece_of_subarray(&numbers, constants.order_fortran)?,
         _ => numbers[1].into(),
     };
-    Some(size?.saturating_mul(elements))
+    Some((Arrangement::Regular, size_of::<A>(children[0])?.saturating_mul(elements)))
 }
 
-/// Estimates what decoding costs, in nanoseconds, and what dtc would do. The pieces of vectors and subarrays of predefined elements are known; those of
-/// lists may be of any datatype.
+/// Estimates what decoding costs, in nanoseconds, and what dtc would do, as far as the pieces are known.
 fn estimate<A: Abi>(datatype: A::Handle, rent: &mut Rent) {
     let (limits, envelope) = (limits(), envelope_of::<A>(datatype));
     rent.lost = Rent::UNKNOWN;
-    rent.pieces = piece_of::<A>(datatype, &envelope).map(|bytes| {
+    rent.pieces = pieces_of::<A>(datatype, &envelope, rent.size).map(|(arrangement, bytes)| {
         let share = share_of::<A>(datatype, rent.size);
-        Pieces { arrangement: Arrangement::Regular, bytes, share }
+        Pieces { arrangement, bytes, share }
     });
     if let Some(pieces) = &rent.pieces {
         rent.served = Use::ALL.map(|of| limits.sizes(of, pieces));
@@ -186,11 +204,14 @@ pub fn is_left(known: &mut Remembered, elements: i64, of: Use) -> bool {
 pub fn is_left_by_size<A: Abi>(datatype: A::Handle, elements: i64, of: Use) -> bool {
     let Some(size) = size_of::<A>(datatype) else { return false };
     let (limits, Some(bytes)) = (limits(), elements.checked_mul(size)) else { return false };
-    if !limits.any()[of as usize].hold(bytes) {
-        kept::keep(datatype.word(), size, limits.any());
+    if limits.leaves_whole && bytes < LOOKED_AT_ONCE && is_hardly_used::<A>(datatype, bytes) {
         return true;
     }
-    limits.leaves_whole && bytes < LOOKED_AT && is_hardly_used::<A>(datatype)
+    let left = !limits.any()[of as usize].hold(bytes);
+    if left {
+        kept::keep(datatype.word(), size, limits.any());
+    }
+    left
 }
 
 /// Decodes a datatype, if the MPI accepts it, which it says by a send to no process. None if dtc cannot decode it, or if another thread is

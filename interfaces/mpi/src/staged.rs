@@ -14,8 +14,8 @@ use crate::abi::{Abi, Handle, MPI_SUCCESS};
 use crate::kept;
 use crate::limits::LARGEST_MESSAGE;
 use crate::memory::{
-    Direction, Form, Moved, Place, fail, form_of, is_without_cuda_at_once, offset, place_of, sends_packed, span_of,
-    take_for_message, takes_devices, transfer_of, true_lb_of,
+    Direction, Form, Moved, Place, fail, form_of, has_gpu, is_without_cuda_at_once, offset, place_of, sends_packed,
+    span_of, take_for_message, takes_devices, transfer_of, true_lb_of,
 };
 use crate::moves::{Move, Packing};
 use crate::plan::DecodedType;
@@ -199,6 +199,13 @@ pub fn is_left_at_once<A: Abi>(message: &Message<A>) -> bool {
     is_nothing(message)
         || passes_through()
         || (is_without_cuda_at_once() && kept::is_left(buffer.datatype.word(), buffer.elements, of))
+}
+
+/// Whether what [`is_left`] says of one half of an exchange holds for the other: both have as many elements of one datatype, none of them on a GPU.
+#[inline(always)]
+pub fn are_alike<A: Abi>(one: &Message<A>, other: &Message<A>) -> bool {
+    let (first, second) = (one.buffer, other.buffer);
+    !is_nothing(one) && first.datatype == second.datatype && first.elements == second.elements && !has_gpu()
 }
 
 /// Takes staging memory for a message; none if the MPI shall move it.

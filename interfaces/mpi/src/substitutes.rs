@@ -2,7 +2,7 @@
 //! time, as mpi4py does, find them. A large-count form takes counts that an `int` holds, and refuses others.
 
 use crate::abi::{Abi, Handle, MPI_SUCCESS, MPI_UNDEFINED};
-use crate::calls::{Arguments, CALLS, Call, Function, Table, for_each_call, next};
+use crate::calls::{Arguments, CALLS, Call, Function, Table, for_each_call, is_of_neighbors, next};
 use crate::collectives::arguments::{degrees, is_inter};
 use crate::find;
 use crate::memory::fail;
@@ -77,9 +77,7 @@ unsafe fn small(numbers: *const i64, length: usize) -> Option<Vec<c_int>> {
 /// A call for all to all. The MPIs that lack the large forms have read counts and displacements when a nonblocking call returns, or one that
 /// makes a persistent request. Displacements of neighbors are as large in either form.
 unsafe fn arrays<A: Abi>(words: &Words<'_>) -> c_int {
-    const OF_NEIGHBORS: [Call; 3] =
-        [Call::MPI_Neighbor_alltoallw_c, Call::MPI_Ineighbor_alltoallw_c, Call::MPI_Neighbor_alltoallw_init_c];
-    let (constants, neighbors) = (A::CONSTANTS, OF_NEIGHBORS.contains(&words.call()));
+    let (constants, neighbors) = (A::CONSTANTS, is_of_neighbors(words.call()));
     let Some((sent, received)) = degrees_of::<A>(words.handle::<A>(8), neighbors) else {
         return fail::<A>(constants.err_comm);
     };

@@ -2,9 +2,7 @@
 
 use crate::abi::Abi;
 use crate::calls::{CALLS, Call, ElementArguments, Function, Table, for_each_call};
-use crate::collectives::wrappers::{
-    alltoallw, alltoallw_init, ialltoallw, ineighbor_alltoallw, neighbor_alltoallw, neighbor_alltoallw_init,
-};
+use crate::collectives::wrappers::collective;
 use crate::completion::{
     request_free, request_get_status, request_get_status_all, request_get_status_any, request_get_status_some, some,
     test, testall, testany, wait, waitall, waitany,
@@ -14,7 +12,7 @@ use crate::nonblocking::{imrecv, irecv, isend, isendrecv, isendrecv_replace};
 use crate::pack::{pack, unpack};
 use crate::persistent::{recv_init, send_init, start, startall};
 use crate::point_to_point::{mrecv, recv, send, sendrecv, sendrecv_replace};
-use crate::staged::{Message, is_left, is_left_at_once};
+use crate::staged::{Message, are_alike, is_left, is_left_at_once};
 use crate::words::{Words, with_words};
 use std::ffi::c_int;
 
@@ -36,7 +34,8 @@ macro_rules! is_passed {
             _ if !$words.arguments().may_be_passed() => false,
             [Some(one), None] => $is_left(&message_of::<A>($words, one)),
             [Some(one), Some(other)] => {
-                $is_left(&message_of::<A>($words, one)) && $is_left(&message_of::<A>($words, other))
+                let (one, other) = (message_of::<A>($words, one), message_of::<A>($words, other));
+                $is_left(&one) && (are_alike(&one, &other) || $is_left(&other))
             }
             [None, _] => false,
         }

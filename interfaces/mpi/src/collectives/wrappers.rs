@@ -5,6 +5,7 @@ use super::arguments::{BlockArguments, absent_neighbors, degrees};
 use super::direct;
 use super::exchange::{Directions, Exchange};
 use crate::abi::{Abi, MPI_SUCCESS};
+use crate::calls::is_of_neighbors;
 use crate::memory::has_gpu;
 use crate::operations::{Collective as _, Operation};
 use crate::rent::Refused;
@@ -12,6 +13,9 @@ use crate::seen::sees_completions;
 use crate::start::{is_ready, passes_through};
 use crate::words::Words;
 use std::ffi::c_int;
+
+/// The place of the communicator among the arguments.
+const COMMUNICATOR: usize = 8;
 
 /// Whether the library may do a part of a collective.
 fn may_exchange<A: Abi>() -> bool {
@@ -37,7 +41,7 @@ fn directions_of<A: Abi>(words: &Words<'_>, neighbors: bool) -> Option<Direction
     if !may_exchange::<A>() {
         return None;
     }
-    let communicator = words.handle::<A>(8);
+    let communicator = words.handle::<A>(COMMUNICATOR);
     let (out_length, length) = degrees::<A>(communicator, neighbors)?;
     let absent = if neighbors { absent_neighbors::<A>(communicator, length) } else { 0 };
     let in_place = words.word(0) == A::IN_PLACE as usize;
@@ -117,38 +121,14 @@ unsafe fn begin<A: Abi>(words: &mut Words<'_>, neighbors: bool, persistent: bool
     }
 }
 
-/// `MPI_Alltoallw`.
-pub unsafe fn alltoallw<A: Abi>(words: &mut Words<'_>) -> c_int {
+/// `MPI_Alltoallw` and `MPI_Neighbor_alltoallw`; nonblocking ones have a request behind the communicator, persistent ones info and request.
+pub unsafe fn collective<A: Abi>(words: &mut Words<'_>) -> c_int {
+    let (neighbors, last) = (is_of_neighbors(words.call()), words.all().len() - 1);
     // SAFETY: the program's arguments.
-    unsafe { exchange::<A>(words, false) }
-}
-
-/// `MPI_Neighbor_alltoallw`.
-pub unsafe fn neighbor_alltoallw<A: Abi>(words: &mut Words<'_>) -> c_int {
-    // SAFETY: the program's arguments.
-    unsafe { exchange::<A>(words, true) }
-}
-
-/// `MPI_Ialltoallw`: then the request.
-pub unsafe fn ialltoallw<A: Abi>(words: &mut Words<'_>) -> c_int {
-    // SAFETY: the program's arguments.
-    unsafe { begin::<A>(words, false, false, 9) }
-}
-
-/// `MPI_Ineighbor_alltoallw`: then the request.
-pub unsafe fn ineighbor_alltoallw<A: Abi>(words: &mut Words<'_>) -> c_int {
-    // SAFETY: the program's arguments.
-    unsafe { begin::<A>(words, true, false, 9) }
-}
-
-/// `MPI_Alltoallw_init`: then info and request.
-pub unsafe fn alltoallw_init<A: Abi>(words: &mut Words<'_>) -> c_int {
-    // SAFETY: the program's arguments.
-    unsafe { begin::<A>(words, false, true, 10) }
-}
-
-/// `MPI_Neighbor_alltoallw_init`: then info and request.
-pub unsafe fn neighbor_alltoallw_init<A: Abi>(words: &mut Words<'_>) -> c_int {
-    // SAFETY: the program's arguments.
-    unsafe { begin::<A>(words, true, true, 10) }
+    unsafe {
+        match last {
+            COMMUNICATOR => exchange::<A>(words, neighbors),
+            _ => begin::<A>(words, neighbors, last > COMMUNICATOR + 1, last),
+        }
+    }
 }
