@@ -24,7 +24,7 @@ pub struct Arguments {
     /// processes are launched [default: mpirun -n 2]
     #[arg(long, value_name = "LAUNCHER", num_args = 0.., allow_hyphen_values = true, conflicts_with_all = ["gpu", "dry_run"])]
     mpi: Option<Vec<OsString>>,
-    /// Where the table of an MPI goes. Before `--mpi`, which takes all that follows, as are the next four
+    /// Where the table of an MPI goes. Before `--mpi`, which takes all that follows, as are the next five
     #[arg(short, long, value_name = "FILE", requires = "mpi", default_value = "dtc-mpi-table.txt")]
     output: PathBuf,
     /// Packed bytes of the largest calls that are measured. Less than 16 MiB leaves larger ones to the MPI
@@ -33,6 +33,10 @@ pub struct Arguments {
     /// How often all of it is measured; the lowest gain of each call counts
     #[arg(long, value_name = "N", requires = "mpi", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
+    /// Measures messages of elements on GPUs instead, one for each process, under a CUDA-aware MPI, and prints their gains. libdtc_mpi does all of
+    /// these calls, so no table is written
+    #[arg(long, requires = "mpi")]
+    gpus: bool,
     /// The compiler of the MPI [default: mpicc beside the launcher]
     #[arg(long, value_name = "FILE", requires = "mpi")]
     mpicc: Option<PathBuf>,
@@ -50,11 +54,9 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         let usual = LAUNCHER.map(OsString::from);
         let launcher = if launcher.is_empty() { &usual[..] } else { launcher };
         let (compiler, library) = (arguments.mpicc.as_deref(), arguments.interposer.as_deref());
-        let Arguments { output: table, largest, runs, .. } = arguments;
-        return calibrate_mpi::run(
-            &Request { launcher, compiler, library, table, largest: *largest, runs: *runs },
-            out,
-        );
+        let Arguments { output: table, largest, runs, gpus, .. } = arguments;
+        let (largest, runs, gpus) = (*largest, *runs, *gpus);
+        return calibrate_mpi::run(&Request { launcher, compiler, library, table, largest, runs, gpus }, out);
     }
     let engine = Engine::new();
     let gpus = match arguments.gpu {

@@ -2,12 +2,16 @@
  * Times calls of MPI with derived datatypes, alone and with libdtc_mpi, in one job of two processes: the library is preloaded with
  * DTC_MPI=all, and MPI_Send is a call with dtc where PMPI_Send is one of the MPI alone.
  *
- * The argument is the packed bytes of the largest calls.
+ * The first argument is the packed bytes of the largest calls. With a second one, elements are in memory of a GPU, a different one for each process
+ * if there are two, and messages alone are timed.
  *
  * Prints lines: "mpi: VERSION", and "CALL PIECES SHARE BYTES SIZE ALONE WITH" for each kind of pieces and size, where ALONE and WITH are
  * nanoseconds of a call, or of a message one way. "error: WHAT" ends the output of a job that failed.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +30,95 @@ enum { ROUNDS = 9, LONG_ROUNDS = 5, SHORTEST_ROUND = 500000, LONG_ROUND = 200000
 /* The sizes and lengths of pieces of a table, in bytes. */
 static const long SMALLEST = 256, SHORTEST_PIECE = 4, LONGEST_PIECE = 2048;
 
-static int rank;
+/* Pieces of a message between GPUs, at most: an MPI may copy each by itself, which takes microseconds. */
+enum { MOST_PIECES_OF_GPU = 1024 };
+
+static int rank, on_gpu;
 static unsigned char *memory, *back, *packed, *again;
+
+/* Elements of a GPU, as the host has them. */
+static unsigned char *copy;
+
+/* The driver, for elements on a GPU. */
+static int (*allocate)(uintptr_t *, size_t), (*fill)(uintptr_t, unsigned char, size_t), (*upload)(uintptr_t, const void *, size_t),
+    (*download)(void *, uintptr_t, size_t);
 
 static void fail(const char *what)
 {
     printf("error: %s\n", what);
     fflush(stdout);
-    PMPI_Abort(MPI_COMM_WORLD, 1);
+    int begun = 0;
+    PMPI_Initialized(&begun);
+    if (begun) PMPI_Abort(MPI_COMM_WORLD, 1);
+    exit(1);
+}
+
+static void *find(void *library, const char *name)
+{
+    void *found = library ? dlsym(library, name) : NULL;
+    if (!found) fail("expected a driver of CUDA");
+    return found;
+}
+
+/* The number of this process on its machine, as launchers tell before the MPI begins: some MPIs use links between GPUs only if each process has its
+   GPU by then. */
+static int launched_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PMI_RANK"};
+    for (size_t at = 0; at < sizeof names / sizeof *names; at++)
+        if (getenv(names[at])) return atoi(getenv(names[at]));
+    return 0;
+}
+
+/* Makes a GPU current. */
+static void open_gpu(void)
+{
+    const char *path = getenv("DTC_CUDA_DRIVER");
+    void *library = dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    int (*init)(unsigned) = (int (*)(unsigned))find(library, "cuInit");
+    int (*count)(int *) = (int (*)(int *))find(library, "cuDeviceGetCount");
+    int (*retain)(uintptr_t *, int) = (int (*)(uintptr_t *, int))find(library, "cuDevicePrimaryCtxRetain");
+    int (*push)(uintptr_t) = (int (*)(uintptr_t))find(library, "cuCtxPushCurrent_v2");
+    allocate = (int (*)(uintptr_t *, size_t))find(library, "cuMemAlloc_v2");
+    fill = (int (*)(uintptr_t, unsigned char, size_t))find(library, "cuMemsetD8_v2");
+    upload = (int (*)(uintptr_t, const void *, size_t))find(library, "cuMemcpyHtoD_v2");
+    download = (int (*)(void *, uintptr_t, size_t))find(library, "cuMemcpyDtoH_v2");
+    int gpus = 0;
+    uintptr_t context;
+    if (init(0) || count(&gpus) || gpus < 1 || retain(&context, launched_rank() % gpus) || push(context)) fail("expected a GPU");
+}
+
+/* Whether the MPI takes memory of a GPU, as it says or DTC_MPI_GPU does. */
+static int is_aware(void)
+{
+    const char *said = getenv("DTC_MPI_GPU");
+    int (*query)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
+    int (*query_gpu)(int, int *) = (int (*)(int, int *))dlsym(RTLD_DEFAULT, "MPIX_GPU_query_support"), supported = 0;
+    if (said && !strcmp(said, "device")) return 1;
+    return query ? query() == 1 : query_gpu && !query_gpu(0, &supported) && supported;
+}
+
+/* Memory for elements. */
+static unsigned char *take(size_t bytes)
+{
+    uintptr_t there = 0;
+    if (!on_gpu) return malloc(bytes);
+    return allocate(&there, bytes) ? NULL : (unsigned char *)there;
+}
+
+static void set(unsigned char *elements, int byte, size_t bytes)
+{
+    if (!on_gpu)
+        memset(elements, byte, bytes);
+    else if (fill((uintptr_t)elements, (unsigned char)byte, bytes))
+        fail("memory of a GPU was not set");
+}
+
+/* Elements where the processor reads them. */
+static const unsigned char *read_elements(const unsigned char *elements, size_t bytes)
+{
+    if (on_gpu && download(copy, (uintptr_t)elements, bytes)) fail("memory of a GPU was not read");
+    return on_gpu ? copy : elements;
 }
 
 /* Elements of a datatype. */
@@ -199,22 +284,26 @@ static void measure(enum call call, const struct elements *of, double *alone, do
 /* Whether what came is what was sent, both packed by the MPI alone. */
 static void compare(const struct elements *of)
 {
-    int position = 0;
-    pack(of, 0);
-    PMPI_Pack(back, of->count, of->datatype, again, (int)of->size, &position, MPI_COMM_WORLD);
+    size_t bytes = (size_t)of->reach;
+    for (int came = 0; came < 2; came++) {
+        int position = 0;
+        PMPI_Pack(read_elements(came ? back : memory, bytes), of->count, of->datatype, came ? again : packed, (int)of->size, &position,
+                  MPI_COMM_WORLD);
+    }
     if (memcmp(packed, again, (size_t)of->size)) fail("other bytes came than were sent");
 }
 
 static void measure_all(enum arrangement arrangement, long bytes, int reach, long size)
 {
+    if (on_gpu && size / bytes > MOST_PIECES_OF_GPU) return;
     struct elements of = elements_of(arrangement, bytes, reach, size);
-    for (enum call call = PACK; call < CALLS; call++) {
+    for (enum call call = on_gpu ? MESSAGE : PACK; call < CALLS; call++) {
         double alone = 0, with = 0;
-        memset(back, 0xa5, (size_t)(size * reach) * MESSAGES);
+        set(back, 0xa5, (size_t)(size * reach) * MESSAGES);
         PMPI_Barrier(MPI_COMM_WORLD);
         if (call == UNPACK) pack(&of, 0);
         if (rank == 0 || call >= MESSAGE) measure(call, &of, &alone, &with);
-        memset(back, 0x5a, (size_t)(size * reach));
+        set(back, 0x5a, (size_t)(size * reach));
         if (call != PACK && (rank == 0 || call >= MESSAGE)) {
             if (call >= MESSAGE) PMPI_Barrier(MPI_COMM_WORLD);
             DONE[call](&of, 1);
@@ -231,19 +320,26 @@ int main(int argc, char **argv)
 {
     int processes, length;
     static char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    on_gpu = argc > 2;
+    if (on_gpu) open_gpu();
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &processes);
     if (processes != 2) fail("expected 2 processes");
     if ((void *)MPI_Pack == (void *)PMPI_Pack) fail("expected libdtc_mpi in both processes: does the launcher pass LD_PRELOAD on?");
+    if (on_gpu && !is_aware()) fail("expected an MPI that takes memory of a GPU, or DTC_MPI_GPU=device");
     const long largest = argc > 1 ? atol(argv[1]) : 0;
     PMPI_Get_library_version(version, &length);
     version[strcspn(version, ",\n")] = 0;
     if (rank == 0) printf("mpi: %s\n", version);
-    memory = malloc((size_t)largest * 8), back = malloc((size_t)largest * 8 * MESSAGES);
+    memory = take((size_t)largest * 8), back = take((size_t)largest * 8 * MESSAGES), copy = malloc((size_t)largest * 8);
     packed = malloc((size_t)largest), again = malloc((size_t)largest);
-    if (!memory || !back || !packed || !again) fail("memory for elements");
-    for (long at = 0; at < largest * 8; at++) memory[at] = (unsigned char)(at * 167 + (at >> 8) * 13 + (at >> 16) * 5);
+    if (!memory || !back || !copy || !packed || !again) fail("memory for elements");
+    for (long at = 0; at < largest * 8; at++) copy[at] = (unsigned char)(at * 167 + (at >> 8) * 13 + (at >> 16) * 5);
+    if (!on_gpu)
+        memcpy(memory, copy, (size_t)largest * 8);
+    else if (upload((uintptr_t)memory, copy, (size_t)largest * 8))
+        fail("memory of a GPU was not written");
     for (long size = SMALLEST; size <= largest; size *= 4)
         for (enum arrangement arrangement = REGULAR; arrangement < ARRANGEMENTS; arrangement++)
             for (int reach = 2; reach <= 8; reach *= 4)

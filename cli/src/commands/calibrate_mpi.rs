@@ -28,6 +28,8 @@ pub struct Request<'a> {
     pub largest: u64,
     /// How often all is measured. The lowest gain of each call counts.
     pub runs: u32,
+    /// Whether messages of elements on GPUs are measured. No table is written then: libdtc_mpi does all of them.
+    pub gpus: bool,
 }
 
 /// Runs the command.
@@ -40,6 +42,7 @@ pub fn run(request: &Request<'_>, out: &mut dyn Write) -> Result<(), Failure> {
         let mut command: Vec<OsString> = request.launcher.to_vec();
         command.push(program.clone().into_os_string());
         command.push(largest.to_string().into());
+        command.extend(request.gpus.then(|| "gpu".into()));
         interposer::preloaded(&command, &library)
     };
     let left = left_to_mpi(job(SIZES[0] as u64))?;
@@ -49,6 +52,9 @@ pub fn run(request: &Request<'_>, out: &mut dyn Write) -> Result<(), Failure> {
     }
     let nothing = || Failure::data("the program", "lines of what it measured", "none");
     let table = measured.table().ok_or_else(nothing)?;
+    if request.gpus {
+        return Ok(write!(out, "{}", gains(&table))?);
+    }
     output::write(request.table, table.to_string().as_bytes())?;
     writeln!(
         out,
@@ -68,6 +74,23 @@ pub fn run(request: &Request<'_>, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Gains below this are losses that a second run shows too.
+const LOSS: f32 = 0.95;
+
+/// What was measured of elements on GPUs: the table, and how many calls dtc makes slower.
+fn gains(table: &Table) -> String {
+    let cells: Vec<Cell> = table.cells().collect();
+    let lost = cells.iter().filter(|cell| cell.gain < LOSS).count();
+    let mut text = format!("{table}\n{} calls with elements on GPUs, {lost} below {LOSS}", cells.len());
+    if let Some(least) = cells.iter().min_by(|one, other| one.gain.total_cmp(&other.gain)) {
+        let Cell { r#use, arrangement, density, piece, size, gain } = least;
+        let (of, arrangement, density) = (r#use.name(), arrangement.name(), density.name());
+        text +=
+            &format!("; the least is {gain:.2}: {of}, {arrangement}, {density}, pieces of {piece} bytes, {size} bytes");
+    }
+    text + "\n"
+}
+
 /// The compiler beside a launcher: `mpicc.openmpi` for `mpirun.openmpi`.
 fn compiler_of(launcher: &OsStr) -> PathBuf {
     let launcher = Path::new(launcher);
@@ -82,7 +105,7 @@ fn compile(request: &Request<'_>, folder: &Path) -> Result<PathBuf, Failure> {
     let (source, program) = (folder.join("calibrate.c"), folder.join("calibrate"));
     std::fs::write(&source, PROGRAM).map_err(|error| Failure::file(&source, "room for a program", &error))?;
     let mut command = Command::new(&compiler);
-    command.args(["-O2", "-std=gnu11", "-o"]).args([&program, &source]).stdin(Stdio::null());
+    command.args(["-O2", "-std=gnu11", "-o"]).args([&program, &source]).arg("-ldl").stdin(Stdio::null());
     let compiled = command.output().map_err(|error| {
         let remedy = "name that of your MPI with --mpicc FILE";
         Failure::missing(compiler.display(), "a compiler of the MPI", reason(&error), remedy)
@@ -210,6 +233,17 @@ mod tests {
         let text = table.to_string();
         assert!(text.contains("pack      regular  1/2        8      -  1.05     -"), "{text}");
         assert!(Measured::new().table().is_none());
+    }
+
+    #[test]
+    fn gains_between_gpus_are_told_with_the_least() {
+        let mut measured = Measured::new();
+        for line in ["mpi: M", "message regular 1/2 64 1024 2048 1024", "exchange records 1/8 2048 65536 90 100"] {
+            measured.read(line);
+        }
+        let text = gains(&measured.table().unwrap());
+        let said = "2 calls with elements on GPUs, 1 below 0.95; the least is 0.90: exchange, records, 1/8, pieces of 2048 bytes, 65536 bytes\n";
+        assert!(text.ends_with(said) && text.contains("message   regular  1/2       64"), "{text}");
     }
 
     #[test]
