@@ -85,7 +85,7 @@ const MOST_MEMBERS: usize = 16;
 
 /// The pieces of a contiguous datatype, a vector, a subarray or a structure of predefined elements, and their bytes, of a structure at least; none if
 /// that is unknown.
-fn pieces_of<A: Abi>(datatype: A::Handle, envelope: &Envelope, size: i64) -> Option<(Arrangement, i64)> {
+fn pieces_of<A: Abi>(datatype: A::Handle, envelope: &Envelope, size: i64) -> Option<Pieces> {
     let constants = A::CONSTANTS;
     let is = |combiner| envelope.combiner == combiner;
     let (contiguous, structure) = (is(constants.combiner_contiguous), is(constants.combiner_struct));
@@ -120,25 +120,26 @@ fn pieces_of<A: Abi>(datatype: A::Handle, envelope: &Envelope, size: i64) -> Opt
     if !predefined {
         return None;
     }
+    let share = share_of::<A>(datatype, size);
     if structure {
-        return Some((Arrangement::Records, size / types));
+        return Some(Pieces { arrangement: Arrangement::Records, bytes: size / types, share, loop_bytes: i64::MAX });
     }
     let elements = match (contiguous, subarray) {
         (true, _) => i64::MAX,
         (_, true) => piece_of_subarray(&numbers, constants.order_fortran)?,
         _ => numbers[1].into(),
     };
-    Some((Arrangement::Regular, size_of::<A>(children[0])?.saturating_mul(elements)))
+    let bytes = size_of::<A>(children[0])?.saturating_mul(elements);
+    // Nests of a subarray are taken for one loop.
+    let loop_bytes = if size < bytes.saturating_mul(Pieces::FEW) { size } else { i64::MAX };
+    Some(Pieces { arrangement: Arrangement::Regular, bytes, share, loop_bytes })
 }
 
 /// Estimates what decoding costs, in nanoseconds, and what dtc would do, as far as the pieces are known.
 fn estimate<A: Abi>(datatype: A::Handle, rent: &mut Rent) {
     let (limits, envelope) = (limits(), envelope_of::<A>(datatype));
     rent.lost = Rent::UNKNOWN;
-    rent.pieces = pieces_of::<A>(datatype, &envelope, rent.size).map(|(arrangement, bytes)| {
-        let share = share_of::<A>(datatype, rent.size);
-        Pieces { arrangement, bytes, share }
-    });
+    rent.pieces = pieces_of::<A>(datatype, &envelope, rent.size);
     if let Some(pieces) = &rent.pieces {
         rent.served = Use::ALL.map(|of| limits.sizes(of, pieces));
     }

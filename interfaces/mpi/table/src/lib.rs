@@ -9,7 +9,7 @@
 //! use dtc_mpi_table::{Arrangement, Pieces, Table, Use};
 //!
 //! let table = Table::shipped("MPICH Version: 4.0.2")?;
-//! let doubles = Pieces { arrangement: Arrangement::Regular, bytes: 8, share: 0.5 };
+//! let doubles = Pieces { arrangement: Arrangement::Regular, bytes: 8, share: 0.5, loop_bytes: i64::MAX };
 //! assert!(table.sizes(Use::Pack, &doubles).hold(64 << 10));
 //! # Ok::<(), dtc_mpi_table::TableError>(())
 //! ```

@@ -96,6 +96,8 @@ pub struct Pieces {
     pub bytes: i64,
     /// Packed bytes over those that elements reach over, from 0 to 1.
     pub share: f64,
+    /// Packed bytes of a loop over equal pieces that has fewer than [`Pieces::FEW`], which MPIs begin anew behind it; else `i64::MAX`.
+    pub loop_bytes: i64,
 }
 
 /// What is known of a datatype: of one element, in bytes.
@@ -123,7 +125,11 @@ impl Pieces {
     /// Pieces of which any MPI goes through a list fast: fewer are not taken for listed.
     pub const FEW: i64 = 64;
 
-    /// Bytes of the longest description without a list: that of a vector has 57, each further dimension 12. One of 64 pieces in a list has 178.
+    /// Bytes of the description of a vector, and of each further dimension.
+    const OF_VECTOR: i64 = 57;
+    const OF_DIMENSION: i64 = 12;
+
+    /// Bytes of the longest description without a list. One of 64 pieces in a list has 178.
     const MOST_WITHOUT_LIST: i64 = 128;
 
     /// The pieces of a datatype that has some.
@@ -158,7 +164,21 @@ impl Pieces {
         };
         let reach = facts.extent.max(facts.true_extent).max(1);
         let share = facts.packed as f64 / reach as f64;
-        Pieces { arrangement, bytes: facts.packed / facts.blocks.max(1), share }
+        let bytes = facts.packed / facts.blocks.max(1);
+        Pieces { arrangement, bytes, share, loop_bytes: Pieces::loop_bytes(facts, bytes) }
+    }
+
+    /// Whether a call of so many packed bytes goes through several short loops.
+    fn has_several_loops(&self, bytes: i64) -> bool {
+        self.arrangement == Arrangement::Regular
+            && self.loop_bytes.checked_mul(2).is_some_and(|several| bytes >= several)
+    }
+
+    /// Packed bytes of a loop, where all loops of an element are taken for equally long.
+    fn loop_bytes(facts: &Facts, bytes: i64) -> i64 {
+        let loops = 1 + (facts.described - Pieces::OF_VECTOR).max(0) / Pieces::OF_DIMENSION;
+        let length = (facts.blocks as f64).powf(1.0 / loops as f64);
+        if length < Pieces::FEW as f64 { (length * bytes as f64) as i64 } else { i64::MAX }
     }
 }
 
@@ -284,11 +304,20 @@ impl Table {
     /// Time of the MPI over time with dtc of a call with so many packed bytes: the lower of the measured ones on either side. 0 of one
     /// that was not measured.
     pub fn gain(&self, of: Use, pieces: &Pieces, bytes: i64) -> f32 {
+        let gain = self.gain_of(of, pieces, pieces.arrangement, bytes);
+        if pieces.has_several_loops(bytes) {
+            gain.max(self.gain_of(of, pieces, Arrangement::Records, bytes))
+        } else {
+            gain
+        }
+    }
+
+    fn gain_of(&self, of: Use, pieces: &Pieces, arrangement: Arrangement, bytes: i64) -> f32 {
         let Some(around) = Table::around(pieces.bytes) else { return 0.0 };
         let density = Density::nearest(pieces.share);
         let above = SIZES.iter().position(|size| *size >= bytes).unwrap_or(SIZES.len() - 1);
         let below = if SIZES[above] <= bytes { above } else { above.saturating_sub(1) };
-        let cell = |piece: usize, size: usize| self.row(of, pieces.arrangement, density, piece)[size];
+        let cell = |piece: usize, size: usize| self.row(of, arrangement, density, piece)[size];
         let cells = around.into_iter().flat_map(|piece| [cell(piece, below), cell(piece, above)]);
         cells.map(|gain| gain.max(0.0)).fold(f32::MAX, f32::min)
     }
@@ -303,11 +332,22 @@ impl Table {
         cells.get(cells.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// The sizes of calls that dtc does: those where the measured cells on either side, by bytes of a piece and by size, have a gain.
+    /// The sizes of calls that dtc does: those where the measured cells on either side, by bytes of a piece and by size, have a gain. Calls of several
+    /// short loops are as slow in MPIs as those of records.
     pub fn sizes(&self, of: Use, pieces: &Pieces) -> Sizes {
+        let served = self.sizes_of(of, pieces, pieces.arrangement);
+        match pieces.loop_bytes.checked_mul(2) {
+            Some(several) if pieces.arrangement == Arrangement::Regular => {
+                served.or(self.sizes_of(of, pieces, Arrangement::Records).from(several))
+            }
+            _ => served,
+        }
+    }
+
+    fn sizes_of(&self, of: Use, pieces: &Pieces, arrangement: Arrangement) -> Sizes {
         let Some([below, above]) = Table::around(pieces.bytes) else { return Sizes::NONE };
         let density = Density::nearest(pieces.share);
-        let served = |piece| self.served[row_at(of, pieces.arrangement, density, piece)];
+        let served = |piece| self.served[row_at(of, arrangement, density, piece)];
         served(below).and(served(above))
     }
 
@@ -338,7 +378,7 @@ mod tests {
     }
 
     fn of(bytes: i64) -> Pieces {
-        Pieces { arrangement: Arrangement::Regular, bytes, share: 0.5 }
+        Pieces { arrangement: Arrangement::Regular, bytes, share: 0.5, loop_bytes: i64::MAX }
     }
 
     #[test]
@@ -366,6 +406,23 @@ mod tests {
     }
 
     #[test]
+    fn several_short_loops_are_records() {
+        let mut table = table(&[(8, 1024, 1.0), (8, 4096, 1.0), (8, 1 << 14, 2.0)]);
+        let (r#use, arrangement, density) = (Use::Pack, Arrangement::Records, Density::Half);
+        for size in [1024, 4096] {
+            assert!(table.put(&Cell { r#use, arrangement, density, piece: 8, size, gain: 2.0 }));
+        }
+        let holds = |loop_bytes| {
+            let sizes = table.sizes(r#use, &Pieces { loop_bytes, ..of(8) });
+            [1024, 4096, 1 << 14].map(|bytes| sizes.hold(bytes))
+        };
+        assert_eq!(holds(i64::MAX), [false, false, true]);
+        assert_eq!((holds(512), holds(513)), ([true; 3], [false, true, true]));
+        let gain = |loop_bytes| table.gain(r#use, &Pieces { loop_bytes, ..of(8) }, 1024);
+        assert_eq!((gain(512), gain(513)), (2.0, 1.0));
+    }
+
+    #[test]
     fn arrangements_follow_from_facts() {
         let vector = Facts {
             packed: 8000,
@@ -379,6 +436,9 @@ mod tests {
         };
         let of = |facts: &Facts| Pieces::of(facts).arrangement;
         assert_eq!((Pieces::of(&vector).share, of(&vector)), (0.25, Arrangement::Regular));
+        let loops =
+            |blocks, described| Pieces::of(&Facts { packed: 8 * blocks, blocks, described, ..vector }).loop_bytes;
+        assert_eq!((loops(63, 0), loops(64, 57), loops(256, 69), loops(4096, 69)), (504, i64::MAX, 128, i64::MAX));
         assert_eq!(of(&Facts { described: 8000, ..vector }), Arrangement::Listed);
         assert_eq!(of(&Facts { described: 8000, blocks: 63, ..vector }), Arrangement::Regular);
         assert_eq!(of(&Facts { described: 80, blocks: 64, ..vector }), Arrangement::Regular, "a subarray");

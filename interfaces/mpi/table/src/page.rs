@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 /// The lengths of pieces that dtc moves in a call of one size: ranges of bytes, or `-`.
 fn served(table: &Table, of: Use, arrangement: Arrangement, density: Density, size: i64) -> String {
     let share = 1.0 / density.reach() as f64;
-    let gains = |bytes: &i64| table.sizes(of, &Pieces { arrangement, bytes: *bytes, share }).hold(size);
+    let gains =
+        |bytes: &i64| table.sizes(of, &Pieces { arrangement, bytes: *bytes, share, loop_bytes: i64::MAX }).hold(size);
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for (at, _) in PIECES.iter().enumerate().filter(|(_, bytes)| gains(bytes)) {
         match ranges.last_mut() {

@@ -82,8 +82,8 @@ mod tests {
         for table in Table::all_shipped() {
             for cell in table.cells() {
                 let (piece, size) = (cell.piece, cell.size);
-                let pieces =
-                    Pieces { arrangement: cell.arrangement, bytes: piece, share: 1.0 / cell.density.reach() as f64 };
+                let (arrangement, share) = (cell.arrangement, 1.0 / cell.density.reach() as f64);
+                let pieces = Pieces { arrangement, bytes: piece, share, loop_bytes: i64::MAX };
                 assert!(unknown.gain(cell.r#use, &pieces, size) <= cell.gain, "{piece} {size}");
             }
         }

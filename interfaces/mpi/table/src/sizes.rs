@@ -56,6 +56,16 @@ impl Sizes {
         Sizes { columns: self.columns & other.columns }
     }
 
+    /// Those of either.
+    pub fn or(self, other: Sizes) -> Sizes {
+        Sizes { columns: self.columns | other.columns }
+    }
+
+    /// Those of so many packed bytes and more.
+    pub fn from(self, bytes: i64) -> Sizes {
+        self.and(Sizes::of_columns(SIZES.map(|size| size >= bytes)))
+    }
+
     /// Whether a call of so many packed bytes is among them: if the columns on either side are.
     ///
     /// ```

@@ -15,6 +15,8 @@ to the MPI, and so are pieces above 2,048 bytes.
 - `message`: `MPI_Send` and `MPI_Recv`. `exchange`: what has several messages under way, and collectives.
 - `regular`: equal pieces at equal distances. `listed`: by a list of displacements. `records`: pieces of several lengths, or of
   elements of several kinds, as in an array of structures.
+- Loops over fewer than 64 equal pieces, such as those of an element of a short vector, are `regular` in calls of one of them and `records` in calls
+  of several.
 - `share`: packed bytes over those that elements reach over; from a quarter on as 1/2, else as 1/8.
 
 On another machine the figures differ. `dtc calibrate --mpi` measures an MPI, and `DTC_MPI_TABLE` has libdtc_mpi read the table that it
