@@ -18,11 +18,11 @@ use dtc_mpi_table::{Arrangement, Pieces, Sizes, Use};
 use std::ffi::c_int;
 use std::ptr::null;
 
-/// Nanoseconds that decoding takes: at least, for an entry of a list, and for a member of a structure
-/// (`bench/results/2026-11-26-mpi-first-uses.md`).
-const PRICE_BASE: i64 = 2700;
+/// Nanoseconds that decoding and the first use take: at least (`bench/results/2026-11-28-mpi-packs.md`), for an entry of a list
+/// (`bench/results/2026-11-26-mpi-first-uses.md`), and for a member of a structure.
+const PRICE_BASE: i64 = 3500;
 const PRICE_OF_ENTRY: i64 = 70;
-const PRICE_OF_MEMBER: i64 = 200;
+const PRICE_OF_MEMBER: i64 = 700;
 
 /// How many times as much the uses of a datatype must have cost whose elements may be contiguous: most are, and are left to the MPI. Others
 /// transpose.

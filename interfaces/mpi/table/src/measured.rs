@@ -125,8 +125,8 @@ impl Pieces {
     /// Pieces of which any MPI goes through a list fast: fewer are not taken for listed.
     pub const FEW: i64 = 64;
 
-    /// Bytes of the description of a vector, and of each further dimension.
-    const OF_VECTOR: i64 = 57;
+    /// Bytes of the description of a vector, at least, and of each further dimension, by the lengths of their numbers.
+    const OF_VECTOR: i64 = 49;
     const OF_DIMENSION: i64 = 12;
 
     /// Bytes of the longest description without a list. One of 64 pieces in a list has 178.
@@ -438,7 +438,7 @@ mod tests {
         assert_eq!((Pieces::of(&vector).share, of(&vector)), (0.25, Arrangement::Regular));
         let loops =
             |blocks, described| Pieces::of(&Facts { packed: 8 * blocks, blocks, described, ..vector }).loop_bytes;
-        assert_eq!((loops(63, 0), loops(64, 57), loops(256, 69), loops(4096, 69)), (504, i64::MAX, 128, i64::MAX));
+        assert_eq!((loops(63, 0), loops(64, 60), loops(256, 64), loops(4096, 69)), (504, i64::MAX, 128, i64::MAX));
         assert_eq!(of(&Facts { described: 8000, ..vector }), Arrangement::Listed);
         assert_eq!(of(&Facts { described: 8000, blocks: 63, ..vector }), Arrangement::Regular);
         assert_eq!(of(&Facts { described: 80, blocks: 64, ..vector }), Arrangement::Regular, "a subarray");

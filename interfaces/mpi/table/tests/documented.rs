@@ -28,7 +28,8 @@ dtc calibrate -o table.txt --mpi mpirun -n 2
 mpirun -n 4 env DTC_MPI_TABLE=$PWD/table.txt LD_PRELOAD=/opt/dtc/lib/libdtc_mpi.so ./program
 ```
 
-Elements in memory of a GPU are always done by dtc, whatever these tables say: [the preload](preload.md#memory-of-a-gpu).
+Elements in memory of a GPU are always done by dtc, whatever these tables say: [the preload](preload.md#memory-of-a-gpu). What that gains between two
+GPUs under a CUDA-aware MPI is printed, and written nowhere, by `dtc calibrate --gpus --mpi mpirun -n 2`.
 ";
 
 #[test]
