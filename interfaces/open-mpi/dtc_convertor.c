@@ -10,41 +10,51 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "opal/constants.h"
-#include "opal/datatype/dtc_convertor.h"
 #include "opal/datatype/opal_convertor.h"
 #include "opal/datatype/opal_convertor_internal.h"
+/* After opal_convertor.h, which says whether there is a framework for memory of GPUs. */
+#include "opal/datatype/dtc_convertor.h"
 #include "opal/datatype/opal_datatype.h"
 #include "opal/datatype/opal_datatype_internal.h"
 
 #include "opal/datatype/dtc.h"
 
-/* Device memory is Open MPI's. Version 5 has a framework for it, version 4 has CUDA. */
+/*
+ * Version 5 has a framework for memory of GPUs, and dtc serves such memory. Version 4 has CUDA: there, memory of GPUs is left to Open
+ * MPI, as unified memory is in both.
+ */
 #ifdef CONVERTOR_ACCELERATOR
 #include "opal/mca/accelerator/accelerator.h"
-#define ELSEWHERE (CONVERTOR_ACCELERATOR | CONVERTOR_ACCELERATOR_UNIFIED)
+#include "opal/mca/accelerator/base/base.h"
+#define ON_DEVICE CONVERTOR_ACCELERATOR
+#define LEFT CONVERTOR_ACCELERATOR_UNIFIED
 #else
 #if OPAL_CUDA_SUPPORT
 #include "opal/datatype/opal_datatype_cuda.h"
 #endif
-#define ELSEWHERE (CONVERTOR_CUDA | CONVERTOR_CUDA_UNIFIED)
+#define ON_DEVICE 0
+#define LEFT (CONVERTOR_CUDA | CONVERTOR_CUDA_UNIFIED)
 #endif
 
 /*
  * What dtc knows of a datatype is in opt_desc.length: Open MPI writes that field when it commits a datatype, and reads it
  * nowhere, so no struct changes its size, and only this library has to be compiled. The upper 16 bits, which are 0 in lengths and
  * addresses, say that the field is dtc's, and what the others are: how many bytes Open MPI has moved so far; or the dtc_type, null
- * if Open MPI's convertor serves the datatype for good. SHORT_PIECES or DECIDED says how long its pieces are on average.
+ * if Open MPI's convertor serves the datatype for good. SHORT_PIECES, DECIDED or LONG_PIECES says how long its pieces are on average.
+ * With LONG_PIECES, Open MPI serves host memory, and the dtc_type, null until it is needed, is for memory of GPUs.
  */
 #define MARK(kind) ((uintptr_t)(kind) << 48)
 #define KIND(value) ((value) >> 48)
 #define CONTENT(value) ((value) & (MARK(1) - 1))
-enum { COUNTS = 0xd7c0, DECIDED = 0xd7c1, SHORT_PIECES = 0xd7c2 };
+enum { COUNTS = 0xd7c0, DECIDED = 0xd7c1, SHORT_PIECES = 0xd7c2, LONG_PIECES = 0xd7c3 };
 
-/* Average bytes of a contiguous piece from which on Open MPI's convertor serves: both only call memcpy. */
+/* Average bytes of a contiguous piece from which on Open MPI's convertor serves host memory: both only call memcpy. */
 enum { LONG_PIECE = 4096 };
 
 /*
@@ -110,6 +120,18 @@ static enum setting setting(void) {
         __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
     }
     return (enum setting)answer;
+}
+
+/* DTC_OPEN_MPI_REPORT=1 has a line printed for each datatype when it is decided who serves it, and one at the end. */
+static int reports(void) {
+    static int known = -1;
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (answer < 0) {
+        const char *value = getenv("DTC_OPEN_MPI_REPORT");
+        answer = value != NULL && strcmp(value, "1") == 0;
+        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+    }
+    return answer;
 }
 
 /* Blocks of one level of a description: the whole of it, or the body of a loop. Each has a type of its own. */
@@ -265,8 +287,18 @@ static int add_description(blocks *self, const dt_type_desc_t *description, open
     return depth == 0 && self->used > 0;
 }
 
-/* What becomes known of a datatype: a committed type, unless it cannot be made, or Open MPI moves it as fast. */
-static uintptr_t described(const opal_datatype_t *datatype) {
+static void report(const opal_datatype_t *datatype, const reach *all, const char *server) {
+    if (reports()) {
+        fprintf(stderr, "dtc, process %d: a datatype of %zu bytes in %.0f pieces, %td to %td: %s\n", (int)getpid(), datatype->size,
+                all->pieces, datatype->true_lb, datatype->true_ub, server);
+    }
+}
+
+/*
+ * What becomes known of a datatype: a committed type, unless it cannot be made, or Open MPI moves it as fast in host memory and no
+ * device asks.
+ */
+static uintptr_t described(const opal_datatype_t *datatype, int for_device) {
     blocks level = {.library = open_library()};
     reach all = nowhere;
     dtc_type *made = NULL;
@@ -276,10 +308,13 @@ static uintptr_t described(const opal_datatype_t *datatype) {
     open_loop few[8], *loops = datatype->desc.used < 16 ? few : malloc((datatype->desc.used / 2 + 1) * sizeof *loops);
     dtc_facts facts = {sizeof facts, datatype->lb, datatype->ub - datatype->lb, (int64_t)datatype->size};
     /* The description and the datatype must agree on the bytes: else one of them means something else than is read here. */
-    if (loops != NULL && add_description(&level, &datatype->desc, loops, &all) && all.bytes == datatype->size &&
-        all.low == datatype->true_lb && all.high == datatype->true_ub && (double)all.bytes < all.pieces * LONG_PIECE) {
+    int is_read = loops != NULL && add_description(&level, &datatype->desc, loops, &all) && all.bytes == datatype->size &&
+                  all.low == datatype->true_lb && all.high == datatype->true_ub;
+    int is_long = is_read && (double)all.bytes >= all.pieces * LONG_PIECE;
+    if (is_read && (for_device || !is_long)) {
         made = joined(&level, 0, &facts);
     }
+    int is_left = is_long && !for_device;
     if (made != NULL && (CONTENT((uintptr_t)made) != (uintptr_t)made || dtc_type_commit(made, 0) != DTC_OK)) {
         dtc_type_release(made);
         made = NULL;
@@ -291,7 +326,15 @@ static uintptr_t described(const opal_datatype_t *datatype) {
     if (loops != few) {
         free(loops);
     }
-    return MARK((double)all.bytes <= all.pieces * SHORT_PIECE ? SHORT_PIECES : DECIDED) | (uintptr_t)made;
+    report(datatype, &all,
+           made != NULL ? (is_long ? "dtc in memory of GPUs, Open MPI in host memory" : "dtc")
+           : is_left    ? "Open MPI in host memory: its pieces are long"
+           : is_read    ? "Open MPI: dtc could not make the type"
+                        : "Open MPI: its description is not that of its bytes");
+    if (made == NULL) {
+        return MARK(is_left ? LONG_PIECES : DECIDED);
+    }
+    return MARK(is_long ? LONG_PIECES : (double)all.bytes <= all.pieces * SHORT_PIECE ? SHORT_PIECES : DECIDED) | (uintptr_t)made;
 }
 
 static uintptr_t *place(const opal_datatype_t *datatype) {
@@ -303,9 +346,14 @@ static dtc_type *known_type(const opal_datatype_t *datatype) {
     return (dtc_type *)CONTENT(__atomic_load_n(place(datatype), __ATOMIC_ACQUIRE));
 }
 
-static int is_decided(uintptr_t known) { return KIND(known) == DECIDED || KIND(known) == SHORT_PIECES; }
+static int is_decided(uintptr_t known) {
+    return KIND(known) == DECIDED || KIND(known) == SHORT_PIECES || KIND(known) == LONG_PIECES;
+}
 
-/* What is known of a datatype of which `bytes` are about to be moved; the type in it is null if Open MPI moves them. */
+/* The type that serves host memory, null if Open MPI does. */
+static dtc_type *host_type(uintptr_t known) { return KIND(known) == LONG_PIECES ? NULL : (dtc_type *)CONTENT(known); }
+
+/* What is known of a datatype of which `bytes` of host memory are about to be moved. */
 static uintptr_t known_now(const opal_datatype_t *datatype, size_t bytes) {
     uintptr_t found = __atomic_load_n(place(datatype), __ATOMIC_ACQUIRE);
     if (is_decided(found)) {
@@ -313,7 +361,7 @@ static uintptr_t known_now(const opal_datatype_t *datatype, size_t bytes) {
     }
     size_t moved = bytes + (KIND(found) == COUNTS ? CONTENT(found) : 0);
     int decides = moved >= FIRST_BYTES || setting() == ALWAYS;
-    uintptr_t next = decides ? described(datatype) : MARK(COUNTS) | moved;
+    uintptr_t next = decides ? described(datatype, 0) : MARK(COUNTS) | moved;
     while (!__atomic_compare_exchange_n(place(datatype), &found, next, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         if (is_decided(found)) {
             /* Another thread was faster. */
@@ -326,6 +374,24 @@ static uintptr_t known_now(const opal_datatype_t *datatype, size_t bytes) {
     return decides ? next : MARK(DECIDED);
 }
 
+/*
+ * The type that serves memory of GPUs, null if it cannot be made. Open MPI copies each piece by itself, 8 us each, so there is no use
+ * that does not pay.
+ */
+static dtc_type *device_type(const opal_datatype_t *datatype) {
+    uintptr_t found = __atomic_load_n(place(datatype), __ATOMIC_ACQUIRE);
+    while (!is_decided(found) || (KIND(found) == LONG_PIECES && CONTENT(found) == 0)) {
+        uintptr_t next = described(datatype, 1);
+        if (__atomic_compare_exchange_n(place(datatype), &found, next, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            return (dtc_type *)CONTENT(next);
+        }
+        if (CONTENT(next) != 0) {
+            dtc_type_release((dtc_type *)CONTENT(next));
+        }
+    }
+    return (dtc_type *)CONTENT(found);
+}
+
 /* Whether bytes of an element are certainly in its type map twice: what is unpacked then depends on the order. */
 static int overlaps(const opal_datatype_t *datatype) {
     return (ptrdiff_t)datatype->size > datatype->true_ub - datatype->true_lb;
@@ -336,6 +402,37 @@ static void advance(opal_convertor_t *convertor, size_t bytes) {
     if (convertor->bConverted == convertor->local_size) {
         convertor->flags |= CONVERTOR_COMPLETED;
     }
+}
+
+/*
+ * Whether elements, or some of them, may be in memory of a GPU. Those at absolute addresses may be in memory of several kinds, and Open
+ * MPI has looked at the first address alone.
+ */
+static int may_be_on_device(const opal_convertor_t *convertor) {
+#ifdef CONVERTOR_ACCELERATOR
+    if (convertor->pBaseBuf == NULL) {
+        return strcmp(opal_accelerator_base_selected_component.base_version.mca_component_name, "null") != 0;
+    }
+#endif
+    return (convertor->flags & ON_DEVICE) != 0;
+}
+
+/* How often fragments were packed or unpacked, and elements copied, in memory of GPUs. */
+static long device_calls;
+
+/* Packs or unpacks a buffer of packed bytes, from the position of a convertor on. Returns how many bytes, or -1. */
+static int64_t move(const opal_convertor_t *convertor, const dtc_type *type, const struct iovec *packed) {
+    int64_t count = (int64_t)convertor->count, offset = (int64_t)convertor->bConverted, length = (int64_t)packed->iov_len, done;
+#ifdef CONVERTOR_ACCELERATOR
+    if (may_be_on_device(convertor)) {
+        __atomic_add_fetch(&device_calls, 1, __ATOMIC_RELAXED);
+        return dtc_opal_move_packed(convertor, type, packed);
+    }
+#endif
+    int status = convertor->flags & CONVERTOR_SEND
+                     ? dtc_pack(type, convertor->pBaseBuf, count, offset, packed->iov_base, length, &done, &host)
+                     : dtc_unpack(type, convertor->pBaseBuf, count, offset, packed->iov_base, length, &done, &host);
+    return status == DTC_OK ? done : -1;
 }
 
 /* The address of the next piece instead of a copy, for a buffer that has none. */
@@ -365,8 +462,7 @@ static int32_t pack(opal_convertor_t *convertor, struct iovec *iov, uint32_t *bu
             if (!next_piece(convertor, &iov[used], &done)) {
                 return OPAL_ERROR;
             }
-        } else if (dtc_pack(type, convertor->pBaseBuf, (int64_t)convertor->count, (int64_t)convertor->bConverted,
-                            iov[used].iov_base, (int64_t)iov[used].iov_len, &done, &host) != DTC_OK) {
+        } else if ((done = move(convertor, type, &iov[used])) < 0) {
             return OPAL_ERROR;
         }
         iov[used].iov_len = (size_t)done;
@@ -383,9 +479,8 @@ static int32_t unpack(opal_convertor_t *convertor, struct iovec *iov, uint32_t *
     size_t before = convertor->bConverted;
     uint32_t used = 0;
     for (; used < *buffers && !(convertor->flags & CONVERTOR_COMPLETED); used++) {
-        int64_t done;
-        if (dtc_unpack(type, convertor->pBaseBuf, (int64_t)convertor->count, (int64_t)convertor->bConverted,
-                       iov[used].iov_base, (int64_t)iov[used].iov_len, &done, &host) != DTC_OK) {
+        int64_t done = move(convertor, type, &iov[used]);
+        if (done < 0) {
             return OPAL_ERROR;
         }
         iov[used].iov_len = (size_t)done;
@@ -400,22 +495,39 @@ int dtc_opal_serves(const opal_convertor_t *convertor) {
     return convertor->fAdvance == pack || convertor->fAdvance == unpack;
 }
 
-void dtc_opal_prepare(opal_convertor_t *convertor) {
-    const opal_datatype_t *datatype = convertor->pDesc;
+/* The type that serves a convertor, null if Open MPI does. */
+static dtc_type *serving_type(const opal_convertor_t *convertor) {
     /* Without gaps there is nothing to gain, and basic datatypes, which are such, may be constants. */
-    if ((convertor->flags & (CONVERTOR_HOMOGENEOUS | CONVERTOR_WITH_CHECKSUM | ELSEWHERE | OPAL_DATATYPE_FLAG_NO_GAPS |
+    if ((convertor->flags & (CONVERTOR_HOMOGENEOUS | CONVERTOR_WITH_CHECKSUM | LEFT | OPAL_DATATYPE_FLAG_NO_GAPS |
                              OPAL_DATATYPE_FLAG_COMMITTED)) != (CONVERTOR_HOMOGENEOUS | OPAL_DATATYPE_FLAG_COMMITTED) ||
         setting() == OFF) {
-        return;
+        return NULL;
     }
-    if (convertor->flags & CONVERTOR_SEND) {
-        if (CONTENT(known_now(datatype, convertor->local_size)) != 0) {
-            convertor->fAdvance = pack;
-        }
-    } else if (!overlaps(datatype) && CONTENT(known_now(datatype, convertor->local_size)) != 0) {
-        convertor->fAdvance = unpack;
+    if (!(convertor->flags & CONVERTOR_SEND) && overlaps(convertor->pDesc)) {
+        return NULL;
+    }
+    return may_be_on_device(convertor) ? device_type(convertor->pDesc)
+                                       : host_type(known_now(convertor->pDesc, convertor->local_size));
+}
+
+void dtc_opal_prepare(opal_convertor_t *convertor) {
+    if (serving_type(convertor) != NULL) {
+        convertor->fAdvance = convertor->flags & CONVERTOR_SEND ? pack : unpack;
     }
 }
+
+#ifdef CONVERTOR_ACCELERATOR
+const dtc_type *dtc_opal_device_type(const opal_convertor_t *convertor) {
+    /* A convertor that has nothing to convert keeps the fAdvance of its last use. */
+    return (convertor->flags & (ON_DEVICE | CONVERTOR_NO_OP)) == ON_DEVICE && dtc_opal_serves(convertor) ? known_type(convertor->pDesc)
+                                                                                                         : NULL;
+}
+
+dtc_engine *dtc_opal_engine(void) {
+    const library *found = open_library();
+    return found == NULL ? NULL : found->engine;
+}
+#endif
 
 int32_t dtc_opal_set_position(opal_convertor_t *convertor, size_t *position) {
     convertor->bConverted = *position;
@@ -438,20 +550,29 @@ int32_t dtc_opal_raw(opal_convertor_t *convertor, struct iovec *iov, uint32_t *b
     return !!(convertor->flags & CONVERTOR_COMPLETED);
 }
 
-/* Whether both addresses are host memory, as Open MPI sees it. */
-static int are_host(char *destination, char *source) {
+/* Where addresses are, as Open MPI sees it: in host memory, on a GPU at least one of them, or where Open MPI has to move the bytes. */
+enum residence { IN_HOST_MEMORY, ON_A_DEVICE, LEFT_TO_OPEN_MPI };
+
+static enum residence residence_of(char *destination, char *source) {
 #ifdef CONVERTOR_ACCELERATOR
     int device;
-    uint64_t flags;
-    return opal_accelerator.check_addr(destination, &device, &flags) <= 0 &&
-           opal_accelerator.check_addr(source, &device, &flags) <= 0;
+    uint64_t to = 0, from = 0;
+    int is_device = opal_accelerator.check_addr(destination, &device, &to) > 0;
+    is_device |= opal_accelerator.check_addr(source, &device, &from) > 0;
+    return (to | from) & MCA_ACCELERATOR_FLAGS_UNIFIED_MEMORY ? LEFT_TO_OPEN_MPI : is_device ? ON_A_DEVICE : IN_HOST_MEMORY;
 #elif OPAL_CUDA_SUPPORT
-    return !opal_cuda_check_bufs(destination, source);
+    return opal_cuda_check_bufs(destination, source) ? LEFT_TO_OPEN_MPI : IN_HOST_MEMORY;
 #else
     (void)destination;
     (void)source;
-    return 1;
+    return IN_HOST_MEMORY;
 #endif
+}
+
+/* The type that copies elements in host memory, null if Open MPI does. */
+static dtc_type *host_copy_type(const opal_datatype_t *datatype, size_t bytes) {
+    uintptr_t known = setting() == ALWAYS || bytes >= LEAST_COPY ? known_now(datatype, bytes) : 0;
+    return setting() == ALWAYS || KIND(known) == SHORT_PIECES ? host_type(known) : NULL;
 }
 
 int dtc_opal_copy(const opal_datatype_t *datatype, int32_t count, char *destination, char *source) {
@@ -465,11 +586,13 @@ int dtc_opal_copy(const opal_datatype_t *datatype, int32_t count, char *destinat
         return 0;
     }
     size_t bytes = datatype->size * (size_t)count;
-    uintptr_t known = setting() == ALWAYS || bytes >= LEAST_COPY ? known_now(datatype, bytes) : 0;
-    dtc_type *type = (dtc_type *)CONTENT(known);
+    enum residence where = residence_of(destination + datatype->true_lb, source + datatype->true_lb);
+    const dtc_type *type = where == IN_HOST_MEMORY ? host_copy_type(datatype, bytes)
+                           : where == ON_A_DEVICE  ? device_type(datatype)
+                                                   : NULL;
     dtc_elements from = {type, source, count, 0}, to = {type, destination, count, 0};
-    return type != NULL && (setting() == ALWAYS || KIND(known) == SHORT_PIECES) && are_host(destination, source) &&
-           dtc_copy(&from, &to, (int64_t)bytes, NULL, &host) == DTC_OK;
+    __atomic_add_fetch(&device_calls, where == ON_A_DEVICE, __ATOMIC_RELAXED);
+    return type != NULL && dtc_copy(&from, &to, (int64_t)bytes, NULL, where == IN_HOST_MEMORY ? &host : NULL) == DTC_OK;
 }
 
 void dtc_opal_forget(opal_datatype_t *datatype) {
@@ -488,7 +611,16 @@ void dtc_opal_copied(opal_datatype_t *datatype) {
 
 void dtc_opal_finalize(void) {
     library *ended = __atomic_exchange_n(&shared, NULL, __ATOMIC_ACQ_REL);
-    if (ended != NULL) {
-        close_library(ended);
+    if (ended == NULL) {
+        return;
     }
+#ifdef CONVERTOR_ACCELERATOR
+    long sends, receives;
+    dtc_opal_free_staging(&sends, &receives);
+    if (reports()) {
+        fprintf(stderr, "dtc, process %d: memory of GPUs: %ld fragments and copies, %ld staged sends, %ld staged receives\n", (int)getpid(),
+                device_calls, sends, receives);
+    }
+#endif
+    close_library(ended);
 }

@@ -5,17 +5,21 @@
  *
  *   convertor FILE
  *
+ * Compiled with SKETCH_ACCELERATOR, the elements are in memory of a GPU, of the driver that DTC_CUDA_DRIVER names. It must be one that
+ * the processor reaches, an emulated one. Then messages are staged, too.
+ *
  * A datatype is a line "type COUNT SIZE TRUE_LB TRUE_UB LB UB ENTRIES", a line for each entry ("element SIZE BLOCKLEN COUNT
  * EXTENT DISPLACEMENT", "loop LOOPS ITEMS EXTENT", "end"), and a line "map" with the displacements of an element's bytes.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "opal/datatype/dtc_convertor.h"
 #include "opal/datatype/opal_convertor.h"
+#include "opal/datatype/dtc_convertor.h"
 
 enum { GUARD = 64, POISON = 0xa5 };
 
@@ -48,6 +52,74 @@ static void *memory_of(size_t bytes) {
     }
     return made;
 }
+
+#ifdef SKETCH_ACCELERATOR
+
+static int (*allocate)(void **, size_t);
+static int (*release)(void *);
+static int (*attributes)(void *, int, const void *);
+
+static void *function(void *library, const char *name) {
+    void *found = library == NULL ? NULL : dlsym(library, name);
+    if (found == NULL) {
+        fail("expected %s of the driver, found none: %s", name, dlerror());
+    }
+    return found;
+}
+
+/* Makes the GPU 0 current. */
+static void open_device(void) {
+    const char *path = getenv("DTC_CUDA_DRIVER");
+    void *library = path == NULL ? NULL : dlopen(path, RTLD_NOW | RTLD_GLOBAL), *context;
+    int (*init)(unsigned) = (int (*)(unsigned))function(library, "cuInit");
+    int (*retain)(void **, int) = (int (*)(void **, int))function(library, "cuDevicePrimaryCtxRetain");
+    int (*push)(void *) = (int (*)(void *))function(library, "cuCtxPushCurrent_v2");
+    allocate = (int (*)(void **, size_t))function(library, "cuMemAlloc_v2");
+    release = (int (*)(void *))function(library, "cuMemFree_v2");
+    attributes = (int (*)(void *, int, const void *))function(library, "cuPointerGetAttribute");
+    if (init(0) != 0 || retain(&context, 0) != 0 || push(context) != 0) {
+        fail("expected a GPU, found none");
+    }
+}
+
+static void *elements_of(size_t bytes) {
+    void *made;
+    if (allocate(&made, bytes) != 0) {
+        fail("expected %zu bytes of a GPU, found none", bytes);
+    }
+    return made;
+}
+
+static void drop_elements(void *elements) {
+    if (release(elements) != 0) {
+        fail("expected memory of a GPU, found none");
+    }
+}
+
+static int check_address(const void *address, int *device, uint64_t *flags) {
+    enum { MEMORY_TYPE = 2, OF_DEVICE = 2 };
+    unsigned found = 0;
+    *device = *flags = 0;
+    return attributes(&found, MEMORY_TYPE, address) == 0 && found == OF_DEVICE;
+}
+
+static int copy_bytes(int to_device, int from_device, void *to, const void *from, size_t bytes, int kind) {
+    memcpy(to, from, bytes);
+    return to_device == from_device && kind == MCA_ACCELERATOR_TRANSFER_UNSPEC ? OPAL_SUCCESS : OPAL_ERROR;
+}
+
+opal_accelerator_base_module_t opal_accelerator = {check_address, copy_bytes};
+opal_accelerator_base_component_t opal_accelerator_base_selected_component = {{"sketch"}};
+const opal_datatype_t opal_datatype_uint1 = {
+    .flags = OPAL_DATATYPE_FLAG_COMMITTED | OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS, .size = 1, .true_ub = 1, .ub = 1};
+
+#else
+
+static void open_device(void) {}
+static void *elements_of(size_t bytes) { return memory_of(bytes); }
+static void drop_elements(void *elements) { free(elements); }
+
+#endif
 
 /* A datatype of the file, and elements of it in memory. */
 typedef struct {
@@ -116,7 +188,7 @@ static int read_subject(FILE *file, subject *read) {
     }
     read->low = low;
     read->span = high - low;
-    read->memory = (unsigned char *)memory_of((size_t)read->span + 2 * GUARD) + GUARD;
+    read->memory = (unsigned char *)elements_of((size_t)read->span + 2 * GUARD) + GUARD;
     read->packed = memory_of((size_t)read->bytes);
     memset(read->memory - GUARD, 0, (size_t)read->span + 2 * GUARD);
     for (long at = 0; at < read->bytes; at++) {
@@ -132,14 +204,29 @@ static int read_subject(FILE *file, subject *read) {
     return 1;
 }
 
-/* What opal_convertor_prepare_for_send and _recv leave behind for a datatype with gaps. */
+/* What opal_convertor_prepare_for_send and _recv do with a datatype with gaps, and with one that has none. */
+static int32_t prepare(opal_convertor_t *convertor, uint32_t direction, const opal_datatype_t *datatype, size_t count, const void *base) {
+    *convertor = (opal_convertor_t){.flags = CONVERTOR_HOMOGENEOUS | direction | datatype->flags,
+                                    .local_size = datatype->size * count,
+                                    .pDesc = datatype,
+                                    .count = count,
+                                    .pBaseBuf = (unsigned char *)base,
+                                    .fAdvance = convertor->fAdvance};
+#ifdef SKETCH_ACCELERATOR
+    convertor->flags |= CONVERTOR_ACCELERATOR;
+#endif
+    if (datatype->flags & OPAL_DATATYPE_FLAG_NO_GAPS) {
+        convertor->flags |= CONVERTOR_NO_OP;
+    } else {
+        convertor->fAdvance = NULL;
+        dtc_opal_prepare(convertor);
+    }
+    return OPAL_SUCCESS;
+}
+
 static opal_convertor_t prepared(const subject *of, uint32_t direction, void *base) {
-    opal_convertor_t made = {.flags = CONVERTOR_HOMOGENEOUS | direction | of->datatype.flags,
-                             .local_size = (size_t)of->bytes,
-                             .pDesc = &of->datatype,
-                             .count = (size_t)of->count,
-                             .pBaseBuf = base};
-    dtc_opal_prepare(&made);
+    opal_convertor_t made = {0};
+    prepare(&made, direction, &of->datatype, (size_t)of->count, base);
     return made;
 }
 
@@ -207,7 +294,7 @@ static void unpack(const subject *of) {
         order[at] = order[other];
         order[other] = kept;
     }
-    unsigned char *memory = (unsigned char *)memory_of((size_t)of->span + 2 * GUARD) + GUARD;
+    unsigned char *memory = (unsigned char *)elements_of((size_t)of->span + 2 * GUARD) + GUARD;
     memset(memory - GUARD, POISON, (size_t)of->span + 2 * GUARD);
     opal_convertor_t convertor = prepared(of, CONVERTOR_RECV, memory - of->low);
     for (long turn = 0; turn < fragments; turn++) {
@@ -222,7 +309,7 @@ static void unpack(const subject *of) {
         }
     }
     expect_unpacked(of, memory, "unpack");
-    free(memory - GUARD);
+    drop_elements(memory - GUARD);
 }
 
 static void list(const subject *of) {
@@ -251,7 +338,7 @@ static void list(const subject *of) {
 }
 
 static void copy(const subject *of) {
-    unsigned char *memory = (unsigned char *)memory_of((size_t)of->span + 2 * GUARD) + GUARD;
+    unsigned char *memory = (unsigned char *)elements_of((size_t)of->span + 2 * GUARD) + GUARD;
     memset(memory - GUARD, POISON, (size_t)of->span + 2 * GUARD);
     char *from = (char *)of->memory - of->low;
     if (!dtc_opal_copy(&of->datatype, (int32_t)of->count, (char *)memory - of->low, from)) {
@@ -261,8 +348,75 @@ static void copy(const subject *of) {
     if (of->span > 1 && dtc_opal_copy(&of->datatype, (int32_t)of->count, from + 1, from)) {
         fail("copy: expected 0 for memory that overlaps, found 1");
     }
-    free(memory - GUARD);
+    drop_elements(memory - GUARD);
 }
+
+#ifdef SKETCH_ACCELERATOR
+
+int32_t opal_convertor_prepare_for_send(opal_convertor_t *convertor, const opal_datatype_t *datatype, size_t count, const void *base) {
+    return prepare(convertor, CONVERTOR_SEND, datatype, count, base);
+}
+
+int32_t opal_convertor_prepare_for_recv(opal_convertor_t *convertor, const opal_datatype_t *datatype, size_t count, const void *base) {
+    return prepare(convertor, CONVERTOR_RECV, datatype, count, base);
+}
+
+/* A staged convertor is one of contiguous bytes on the GPU, and is what it was in the end. */
+static void expect_staged(const subject *of, const opal_convertor_t *convertor, long bytes) {
+    if (convertor->pDesc != &opal_datatype_uint1 || (long)convertor->local_size != bytes || dtc_opal_packs_on_device(convertor)) {
+        fail("stage: expected a convertor of %ld contiguous bytes, found %zu", bytes, convertor->local_size);
+    }
+    int device;
+    uint64_t flags;
+    if (check_address(convertor->pBaseBuf, &device, &flags) != 1) {
+        fail("stage: expected memory of a GPU for %ld bytes, found other memory", of->bytes);
+    }
+}
+
+static void expect_unstaged(const subject *of, opal_convertor_t *convertor, const void *base) {
+    if (dtc_opal_unstage(convertor) != OPAL_SUCCESS || convertor->pDesc != &of->datatype || convertor->pBaseBuf != base ||
+        !dtc_opal_packs_on_device(convertor)) {
+        fail("unstage: expected the convertor of the elements, found another");
+    }
+}
+
+static void stage(const subject *of) {
+    unsigned char *from = of->memory - of->low;
+    opal_convertor_t sends = prepared(of, CONVERTOR_SEND, from);
+    dtc_opal_stage_send(&sends);
+    expect_staged(of, &sends, of->bytes);
+    if (memcmp(sends.pBaseBuf, of->packed, (size_t)of->bytes) != 0) {
+        fail("stage: expected the bytes of the map, found others");
+    }
+    if (!of->repeats) {
+        unsigned char *memory = (unsigned char *)elements_of((size_t)of->span + 2 * GUARD) + GUARD;
+        memset(memory - GUARD, POISON, (size_t)of->span + 2 * GUARD);
+        opal_convertor_t receives = prepared(of, CONVERTOR_RECV, memory - of->low);
+        dtc_opal_stage_receive(&receives, (size_t)of->bytes + 1);
+        if (receives.pDesc != &of->datatype) {
+            fail("stage: expected a message that is too long to be left to Open MPI");
+        }
+        dtc_opal_stage_receive(&receives, (size_t)of->bytes);
+        expect_staged(of, &receives, of->bytes);
+        if (receives.pBaseBuf == sends.pBaseBuf || dtc_opal_move(receives.pBaseBuf, sends.pBaseBuf, (size_t)of->bytes) != 1) {
+            fail("stage: expected other memory of the GPU for the message that is received");
+        }
+        expect_unstaged(of, &receives, memory - of->low);
+        expect_unpacked(of, memory, "unstage");
+        drop_elements(memory - GUARD);
+    }
+    expect_unstaged(of, &sends, from);
+    unsigned char byte = 1, same = 0;
+    if (dtc_opal_move(&same, &byte, 1) != 0 || same != 0) {
+        fail("move: expected memory of the host to be left to Open MPI");
+    }
+}
+
+#else
+
+static void stage(const subject *of) { (void)of; }
+
+#endif
 
 /* The whole of a message by one thread; null if the bytes are those of the map. */
 static void *pack_whole(void *argument) {
@@ -303,6 +457,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s FILE\n", argv[0]);
         return 2;
     }
+    open_device();
     for (size_t size = 1; size < sizeof basic / sizeof *basic; size++) {
         basic[size].size = size;
         opal_datatype_basicDatatypes[OPAL_DATATYPE_FIRST_TYPE + size] = &basic[size];
@@ -315,6 +470,7 @@ int main(int argc, char **argv) {
             served++;
             pack(&of);
             list(&of);
+            stage(&of);
             if (!of.repeats) {
                 unpack(&of);
                 copy(&of);
@@ -332,7 +488,7 @@ int main(int argc, char **argv) {
         free(of.datatype.desc.desc);
         free(of.at);
         free(of.packed);
-        free(of.memory - GUARD);
+        drop_elements(of.memory - GUARD);
     }
     dtc_opal_finalize();
     printf("convertor: %ld types, %ld served by dtc, %ld by Open MPI\n", number, served, theirs);

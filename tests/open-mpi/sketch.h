@@ -1,7 +1,8 @@
 /*
  * What dtc_convertor.c uses of Open MPI: names, fields and values that both sides must agree on, and nothing of what Open MPI
  * does with them. With it, the file is compiled and tested without Open MPI's sources. Fields that dtc neither reads nor writes
- * are left out, so this is no header to build Open MPI's callers with.
+ * are left out, so this is no header to build Open MPI's callers with. With SKETCH_ACCELERATOR it is that of version 5, which has
+ * a framework for memory of GPUs.
  */
 #ifndef DTC_OPEN_MPI_SKETCH_H
 #define DTC_OPEN_MPI_SKETCH_H
@@ -25,11 +26,18 @@ enum {
     CONVERTOR_RECV = 0x00020000,
     CONVERTOR_SEND = 0x00040000,
     CONVERTOR_HOMOGENEOUS = 0x00080000,
+    CONVERTOR_NO_OP = 0x00100000,
     CONVERTOR_WITH_CHECKSUM = 0x00200000,
-    CONVERTOR_CUDA = 0x00400000,
     CONVERTOR_COMPLETED = 0x08000000,
-    CONVERTOR_CUDA_UNIFIED = 0x10000000,
 };
+
+#ifdef SKETCH_ACCELERATOR
+#define CONVERTOR_ACCELERATOR 0x00400000
+#define CONVERTOR_ACCELERATOR_UNIFIED 0x10000000
+#define CONVERTOR_SKIP_ACCELERATOR_INIT 0x40000000
+#else
+enum { CONVERTOR_CUDA = 0x00400000, CONVERTOR_CUDA_UNIFIED = 0x10000000 };
+#endif
 
 /* Types of entries; from OPAL_DATATYPE_FIRST_TYPE on they are basic datatypes. */
 enum { OPAL_DATATYPE_LOOP = 0, OPAL_DATATYPE_END_LOOP = 1, OPAL_DATATYPE_FIRST_TYPE = 4, OPAL_DATATYPE_MAX_PREDEFINED = 27 };
@@ -83,5 +91,30 @@ struct opal_convertor_t {
     convertor_advance_fct_t fAdvance;
     size_t bConverted;
 };
+
+#ifdef SKETCH_ACCELERATOR
+enum { MCA_ACCELERATOR_NO_DEVICE_ID = -1, MCA_ACCELERATOR_FLAGS_UNIFIED_MEMORY = 1, MCA_ACCELERATOR_TRANSFER_UNSPEC = 0 };
+
+/* Whether an address is memory of a GPU, and copies between memory of all kinds. */
+typedef struct {
+    int (*check_addr)(const void *, int *, uint64_t *);
+    int (*mem_copy)(int, int, void *, const void *, size_t, int);
+} opal_accelerator_base_module_t;
+
+extern opal_accelerator_base_module_t opal_accelerator;
+
+/* The component that serves the framework, "null" if there are no GPUs. */
+typedef struct {
+    struct {
+        char mca_component_name[64];
+    } base_version;
+} opal_accelerator_base_component_t;
+
+extern opal_accelerator_base_component_t opal_accelerator_base_selected_component;
+extern const opal_datatype_t opal_datatype_uint1;
+
+int32_t opal_convertor_prepare_for_send(opal_convertor_t *, const opal_datatype_t *, size_t, const void *);
+int32_t opal_convertor_prepare_for_recv(opal_convertor_t *, const opal_datatype_t *, size_t, const void *);
+#endif
 
 #endif

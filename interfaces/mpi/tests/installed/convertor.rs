@@ -1,16 +1,19 @@
 //! The source file that Open MPI is compiled with, without Open MPI: descriptions as Open MPI would have them, and the displacements
 //! that the reference walker tells of the same bytes.
 
+use super::device::environment;
 use super::{INSTALLED, pkg_config, root, run_with, succeed};
 use dtc_compiler::datatype::{Predefined, TypeBuilder, TypeId};
 use dtc_compiler::lower;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
 const TYPES: u64 = 400;
+const TYPES_ON_A_GPU: u64 = 60;
 const MOST_BYTES: i64 = 20_000;
 
 /// Entries of a description, and the datatype of the same bytes.
@@ -86,35 +89,63 @@ fn case(rng: &mut SmallRng) -> Option<String> {
     (map.len() as i64 <= MOST_BYTES).then_some(text)
 }
 
-/// The file is compiled with a sketch of the names that it uses, at the places of Open MPI's headers.
-#[test]
-fn convertor() {
-    let folder = TempDir::new().expect("a folder");
+/// Compiles the files with a sketch of the names that they use, at the places of Open MPI's headers.
+fn compile(folder: &TempDir, options: &[&str], files: &[&str]) -> PathBuf {
     let headers = folder.path().join("opal/datatype");
-    std::fs::create_dir_all(&headers).expect("a folder");
-    for name in ["opal_config.h", "opal/constants.h"] {
+    let accelerator = folder.path().join("opal/mca/accelerator/base");
+    for made in [&headers, &accelerator] {
+        std::fs::create_dir_all(made).expect("a folder");
+    }
+    for name in
+        ["opal_config.h", "opal/constants.h", "opal/mca/accelerator/accelerator.h", "opal/mca/accelerator/base/base.h"]
+    {
         std::fs::write(folder.path().join(name), "#include \"sketch.h\"\n").expect("a header");
     }
     for name in ["opal_convertor", "opal_convertor_internal", "opal_datatype", "opal_datatype_internal"] {
         std::fs::write(headers.join(format!("{name}.h")), "#include \"sketch.h\"\n").expect("a header");
     }
     let sources = root().join("interfaces/open-mpi");
-    for name in ["dtc_convertor.h", "dtc_convertor.c"] {
-        std::fs::copy(sources.join(name), headers.join(name)).expect("a source");
-    }
     std::fs::copy(INSTALLED.prefix.join("include/dtc.h"), headers.join("dtc.h")).expect("a header");
     let program = folder.path().join("convertor");
     let tests = root().join("tests/open-mpi");
     let mut compile = Command::new("cc");
-    compile.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
-    compile.arg("-I").arg(folder.path()).arg("-I").arg(&tests);
-    compile.arg(tests.join("convertor.c")).arg(headers.join("dtc_convertor.c"));
-    succeed(compile.args(pkg_config(&["--libs"])).arg("-pthread"));
+    compile.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).args(options);
+    compile.arg("-I").arg(folder.path()).arg("-I").arg(&tests).arg(tests.join("convertor.c"));
+    std::fs::copy(sources.join("dtc_convertor.h"), headers.join("dtc_convertor.h")).expect("a header");
+    for name in files {
+        std::fs::copy(sources.join(name), headers.join(name)).expect("a source");
+        compile.arg(headers.join(name));
+    }
+    succeed(compile.args(pkg_config(&["--libs"])).args(["-pthread", "-ldl"]));
+    program
+}
 
+/// A file of datatypes.
+fn cases(folder: &TempDir, types: u64) -> PathBuf {
     let mut rng = SmallRng::seed_from_u64(40);
-    let cases: String = (0..TYPES).filter_map(|_| case(&mut rng)).collect();
+    let cases: String = (0..types).filter_map(|_| case(&mut rng)).collect();
     let file = folder.path().join("cases");
     std::fs::write(&file, cases).expect("a file");
+    file
+}
+
+#[test]
+fn convertor() {
+    let folder = TempDir::new().expect("a folder");
+    let program = compile(&folder, &[], &["dtc_convertor.c"]);
+    let file = cases(&folder, TYPES);
     let said = run_with("convertor", Command::new(&program).arg(&file).env("DTC_OPEN_MPI", "always"));
+    assert!(!said.contains(" 0 served") && said.contains(" 0 by Open MPI"), "{said}");
+}
+
+/// Elements in memory of an emulated GPU, in fragments and as staged messages.
+#[test]
+fn convertor_with_memory_of_a_gpu() {
+    let folder = TempDir::new().expect("a folder");
+    let program = compile(&folder, &["-DSKETCH_ACCELERATOR"], &["dtc_convertor.c", "dtc_staging.c"]);
+    let file = cases(&folder, TYPES_ON_A_GPU);
+    let mut command = Command::new(&program);
+    command.arg(&file).envs(environment(false)).env("DTC_OPEN_MPI_STAGED", "1");
+    let said = run_with("convertor", &mut command);
     assert!(!said.contains(" 0 served") && said.contains(" 0 by Open MPI"), "{said}");
 }

@@ -20,7 +20,7 @@ static EMULATOR: LazyLock<TempDir> = LazyLock::new(|| {
 });
 
 /// What a program needs to find the emulated driver. Kernels are the generic ones alone: those of types take seconds to compile.
-fn environment(hidden: bool) -> Vec<(&'static str, String)> {
+pub fn environment(hidden: bool) -> Vec<(&'static str, String)> {
     let folder = EMULATOR.path();
     let include =
         ["tests/emulator/shim", "tests/emulator/cpu"].map(|part| format!("-I{}", root().join(part).display()));
