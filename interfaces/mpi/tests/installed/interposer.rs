@@ -13,12 +13,14 @@ use std::collections::HashSet;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// The names in the tables of calls and of subroutines: the first words of their lines.
+/// The names in the tables of calls and of subroutines: the first words of their lines, of which those of subroutines may be the first of two, or
+/// exported by themselves.
 fn calls() -> Vec<String> {
     let names = |file: &str, prefix: &str| -> Vec<String> {
         let table = std::fs::read_to_string(root().join("interfaces/mpi/src").join(file)).expect("the table");
-        let first = table.lines().filter_map(|line| line.trim_start().split_once(' '));
-        let of_table = first.filter(|(name, rest)| name.starts_with(prefix) && rest.ends_with(';'));
+        let first = table.lines().filter_map(|line| line.trim_start().trim_start_matches("export!(").split_once(' '));
+        let of_table =
+            first.filter(|(name, rest)| name.starts_with(prefix) && (rest.ends_with(';') || rest.starts_with('(')));
         of_table.map(|(name, _)| name.to_owned()).collect()
     };
     [names("calls.rs", "MPI_"), names("fortran.rs", "mpi_")].concat()
