@@ -28,9 +28,9 @@ pub fn keep(py: Python<'_>, stream: &Stream, objects: Vec<Py<PyAny>>) -> PyResul
         None => return Ok(()),
     };
     let mut held = KEPT.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-    held.push(kept);
     // An event that cannot be asked stays: its memory may be in use.
     let finished: Vec<Pending> = held.extract_if(.., |(event, _)| event.query().unwrap_or(false)).collect();
+    held.push(kept);
     drop(held);
     // Freeing an array runs code of its framework, which may call this function.
     drop(finished);
