@@ -13,9 +13,9 @@ use crate::tables::{self, Tables};
 use dtc_runtime::cuda::{MemoryKind, Stream};
 use dtc_runtime::plan::Direction;
 use dtc_runtime::{BatchTransfer, PersistentBatch, TabledError, Transfer, TransferError};
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 /// What a list of packs or unpacks has of each: the layout, what is read, what is written, and tables if the layout has some.
 #[derive(FromPyObject)]
@@ -31,16 +31,31 @@ enum ListedCopy<'py> {
     Plain(Bound<'py, PyAny>, Py<Layout>, Bound<'py, PyAny>, Py<Layout>),
 }
 
-fn listed(place: &str, direction: Direction, listed: Listed<'_>) -> PyResult<Item> {
-    let (layout, read, written, tables) = match listed {
+/// An entry of a list as the tuple that it has to be.
+fn entry<'py, T: for<'a> FromPyObject<'a, 'py>>(place: &str, entry: &Bound<'py, PyAny>, expected: &str) -> PyResult<T> {
+    entry.extract::<T>().map_err(|_| {
+        let name = |object: &Bound<'_, PyAny>| object.get_type().to_string();
+        let found = match entry.cast::<PyTuple>() {
+            Ok(tuple) => format!("a tuple of {}", tuple.iter().map(|part| name(&part)).collect::<Vec<_>>().join(", ")),
+            Err(_) => name(entry),
+        };
+        PyTypeError::new_err(format!(
+            "{place}: expected {expected}, and a dict of tables behind for index axes, found {found}"
+        ))
+    })
+}
+
+fn listed(place: &str, direction: Direction, found: &Bound<'_, PyAny>) -> PyResult<Item> {
+    let expected = if matches!(direction, Direction::Pack) { "(layout, x, out)" } else { "(layout, buf, out)" };
+    let (layout, read, written, tables) = match entry(place, found, expected)? {
         Listed::Tabled(layout, read, written, tables) => (layout, read, written, Some(tables.copy()?)),
         Listed::Plain(layout, read, written) => (layout, read, written, None),
     };
     Request { place, action: Action::Move(direction), layout, read: &read, written: &written, tables }.item()
 }
 
-fn listed_copy(place: &str, listed: ListedCopy<'_>) -> PyResult<Item> {
-    let (written, to, read, layout, tables) = match listed {
+fn listed_copy(place: &str, found: &Bound<'_, PyAny>) -> PyResult<Item> {
+    let (written, to, read, layout, tables) = match entry(place, found, "(dst, ld, src, ls)")? {
         ListedCopy::Tabled(written, to, read, from, tables) => (written, to, read, from, Some(tables.copy()?)),
         ListedCopy::Plain(written, to, read, from) => (written, to, read, from, None),
     };
@@ -72,15 +87,19 @@ pub struct Batch {
 impl Batch {
     #[new]
     #[pyo3(signature = (packs=Vec::new(), unpacks=Vec::new(), copies=Vec::new()))]
-    fn new(packs: Vec<Listed<'_>>, unpacks: Vec<Listed<'_>>, copies: Vec<ListedCopy<'_>>) -> PyResult<Batch> {
+    fn new(
+        packs: Vec<Bound<'_, PyAny>>,
+        unpacks: Vec<Bound<'_, PyAny>>,
+        copies: Vec<Bound<'_, PyAny>>,
+    ) -> PyResult<Batch> {
         let mut items = Vec::with_capacity(packs.len() + unpacks.len() + copies.len());
-        for (at, pack) in packs.into_iter().enumerate() {
+        for (at, pack) in packs.iter().enumerate() {
             items.push(listed(&format!("packs[{at}]"), Direction::Pack, pack)?);
         }
-        for (at, unpack) in unpacks.into_iter().enumerate() {
+        for (at, unpack) in unpacks.iter().enumerate() {
             items.push(listed(&format!("unpacks[{at}]"), Direction::Unpack, unpack)?);
         }
-        for (at, copy) in copies.into_iter().enumerate() {
+        for (at, copy) in copies.iter().enumerate() {
             items.push(listed_copy(&format!("copies[{at}]"), copy)?);
         }
         let device = items.iter().flat_map(|item| [item.memory.place, item.other.place]).find_map(Place::device);

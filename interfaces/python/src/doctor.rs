@@ -23,6 +23,7 @@ pub fn doctor(py: Python<'_>) -> String {
                     .map(|device| format!("{} {}, sm_{}", device.ordinal, device.name, device.architecture()));
                 names.collect::<Vec<_>>().join("; ")
             }
+            Err(_) if Driver::get().is_err() => "none without the driver".to_owned(),
             Err(error) => error.to_string(),
         };
         let nvrtc = match Nvrtc::get() {

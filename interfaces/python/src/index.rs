@@ -61,7 +61,7 @@ fn entry(entry: &Bound<'_, PyAny>, axis: usize, length: i64) -> PyResult<Index> 
     };
     let Some(number) = number else {
         return Err(PyTypeError::new_err(format!(
-            "axis {axis}: expected an int, a slice, ..., None or an index axis, found {}",
+            "axis {axis}: expected an int, a slice, ..., None or an axis of libdtc.index, found {}",
             entry.get_type()
         )));
     };
@@ -93,8 +93,9 @@ pub fn names<'py>(index: &Bound<'py, PyAny>) -> PyResult<Option<Names<'py>>> {
         return Ok(Some(Names::One(one.clone())));
     }
     let Ok(list) = index.cast::<PyList>() else { return Ok(None) };
-    let names = list.iter().map(|name| Ok(name.cast_into::<PyString>()?));
-    Ok(Some(Names::Several(names.collect::<PyResult<_>>()?)))
+    // A list of anything else is an entry for an axis, and refused as such.
+    let names = list.iter().map(|name| name.cast_into::<PyString>().ok()).collect::<Option<_>>();
+    Ok(names.map(Names::Several))
 }
 
 /// The order that `axes` names, each of `count` axes once. Negative ones count from the last.

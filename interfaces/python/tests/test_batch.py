@@ -133,3 +133,15 @@ def test_copies():
     batch.move(0, x=2 * field)
     batch.run()
     assert (turned == 2 * field.T).all()
+
+
+def test_entries_of_another_form_are_refused():
+    field, out = np.zeros((3, 4)), np.zeros(3)
+    column = libdtc.layout(field)[:, 1]
+    for lists, message in [
+        ({"packs": [(column, field, out), (column, field)]}, r"packs\[1\]: expected \(layout, x, out\), .*, found a tuple of <.*Layout.*>, <.*ndarray.*>"),
+        ({"unpacks": [column]}, r"unpacks\[0\]: expected \(layout, buf, out\), .*, found <class '.*Layout'>"),
+        ({"copies": [(column, field, column, field)]}, r"copies\[0\]: expected \(dst, ld, src, ls\), .*, found a tuple of"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            libdtc.Batch(**lists)

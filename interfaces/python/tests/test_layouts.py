@@ -95,6 +95,7 @@ X = np.zeros((4, 5))
         (lambda: libdtc.layout(X)[0, 0, 0], IndexError, "index: expected at most 2 axes, found 3"),
         (lambda: libdtc.layout(X)[np.array([1])], TypeError, "axis 0: expected an int, a slice"),
         (lambda: libdtc.layout(X)[True], TypeError, "axis 0: expected an int, a slice"),
+        (lambda: libdtc.layout(X)[[0, 2]], TypeError, "axis 0: expected an int, a slice, ..., None or an axis of libdtc.index, found <class .list.>"),
         (lambda: libdtc.layout(X).permute(0, 0), ValueError, r"axes\[1\]: expected one of 2 axes, each once, found 0"),
         (lambda: libdtc.layout(X)["a"], TypeError, "dtype: expected one with fields, found float64"),
         (lambda: libdtc.layout((4, -1), "f8"), ValueError, "shape axis 1: expected at least 0 elements, found -1"),
