@@ -134,7 +134,7 @@ macro_rules! export {
     };
 }
 
-/// Defines subroutines, for MPICH by their arguments, of which the last is the error, and the result.
+/// Defines subroutines: a name, its arguments before the error, which every subroutine of MPICH has as its last, and the result.
 macro_rules! subroutines {
     ($($name:ident ($($argument:ident: $type:ty),*) $result:expr;)*) => {$(
         export!($name {

@@ -214,7 +214,8 @@ pub fn recall_anew<A: Abi, T>(datatype: A::Handle, with: impl FnOnce(&mut Rememb
     recalled(|recalled| with(recalled.look_up::<A>(datatype)))
 }
 
-/// Whether a datatype that this thread does not remember was used so seldom that it is not looked up for a use of so many packed bytes, which is counted.
+/// Whether a datatype that this thread does not remember has hardly been used, so that looking it up does not pay. Counts the use, which has
+/// `bytes` packed bytes.
 pub fn is_hardly_used<A: Abi>(datatype: A::Handle, bytes: i64) -> bool {
     let counted = recalled(|recalled| {
         let unseen = &mut recalled.unseen[place_of(datatype.word())];

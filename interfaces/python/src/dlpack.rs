@@ -82,7 +82,7 @@ const CUDA_HOST: i32 = 3;
 /// `kDLCUDAManaged`.
 const CUDA_MANAGED: i32 = 13;
 /// The stream that asks the producer to order nothing.
-const NO_ORDER: i64 = -1;
+pub const NO_ORDER: i64 = -1;
 /// The legacy default stream.
 const LEGACY: i64 = 1;
 

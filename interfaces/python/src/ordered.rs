@@ -2,14 +2,12 @@
 
 use crate::array::Array;
 use crate::committed::engine;
+use crate::dlpack::NO_ORDER;
 use crate::errors::refused;
 use dtc_runtime::cuda::{CudaError, Event, Stream};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-
-/// `DLPack`'s stream for no order.
-const NO_ORDER: i64 = -1;
 
 /// An array that the legacy default stream of a device writes, as DLPack hands it over: the stream of who takes it waits.
 #[pyclass(frozen, module = "libdtc")]

@@ -168,7 +168,7 @@ impl Pieces {
         Pieces { arrangement, bytes, share, loop_bytes: Pieces::loop_bytes(facts, bytes) }
     }
 
-    /// Whether a call of so many packed bytes goes through several short loops.
+    /// Whether a call of `bytes` packed bytes goes through several short loops.
     fn has_several_loops(&self, bytes: i64) -> bool {
         self.arrangement == Arrangement::Regular
             && self.loop_bytes.checked_mul(2).is_some_and(|several| bytes >= several)

@@ -61,7 +61,7 @@ impl Sizes {
         Sizes { columns: self.columns | other.columns }
     }
 
-    /// Those of so many packed bytes and more.
+    /// The sizes of `bytes` packed bytes and more.
     pub fn from(self, bytes: i64) -> Sizes {
         self.and(Sizes::of_columns(SIZES.map(|size| size >= bytes)))
     }

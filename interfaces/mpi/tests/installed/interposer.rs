@@ -13,8 +13,8 @@ use std::collections::HashSet;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// The names in the tables of calls and of subroutines: the first words of their lines, of which those of subroutines may be the first of two, or
-/// exported by themselves.
+/// The names in the tables of calls and of subroutines: the first words of their lines. A subroutine may have two lines, or an `export!` of its
+/// own.
 fn calls() -> Vec<String> {
     let names = |file: &str, prefix: &str| -> Vec<String> {
         let table = std::fs::read_to_string(root().join("interfaces/mpi/src").join(file)).expect("the table");

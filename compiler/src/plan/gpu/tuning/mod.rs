@@ -222,7 +222,7 @@ pub(crate) struct FieldsTuning {
     pub(crate) loads: usize,
     /// Fields of at most this many bytes go before tiles in packs.
     pub(crate) pack_before_tiles: u32,
-    /// Of fields of so many bytes, records of as many fields do not.
+    /// Records of this many fields of that length, and of more, go behind tiles in packs.
     pub(crate) many_fields: u64,
     /// Fields of at most this many bytes go before tiles in unpacks.
     pub(crate) unpack_before_tiles: u32,
