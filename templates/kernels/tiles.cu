@@ -11,6 +11,14 @@ static __device__ __forceinline__ void move_block(
 {%- else %}
     __shared__ word tile[{{ tile_columns }}][{{ pitch }}];
 {%- endif %}
+{%- if row_places %}
+    // Where the rows of the tile are in memory: a place takes divisions, and all columns have the same.
+{%- if pool %}
+    i64 *const row_place = (i64 *)((u8 *){{ pool }} + {{ tile_bytes }});
+{%- else %}
+    __shared__ i64 row_place[{{ row_places }}];
+{%- endif %}
+{%- endif %}
     const u64 last = first + bytes;
     const u64 begin = first / {{ word }}, end = (last + {{ word - 1 }}) / {{ word }};
     const u64 rows = {{ rows }}ull, columns = {{ columns }}ull, plane = rows * columns;
@@ -45,9 +53,15 @@ static __device__ __forceinline__ void move_block(
     // Where the tile's first word is packed, counted from the first byte of the call; before it where the call begins inside.
     const i64 origin = (i64)((chosen * plane + column * rows) * {{ word }} - first) + row * {{ word }};
     const auto packed_of = [&](u32 x, u32 y) { return origin + (i64)(x * {% if tile_rows == rows %}{{ tile_rows }}{% else %}rows{% endif %} + y) * {{ word }}; };
-    const auto memory_of = [&](u32 x, i64 of_column) {
-        return base + place({{ context }}tables, (index)of_column) + (i64)x * {{ neighbour_stride }};
+    // The first of the tile's rows of memory{% if shifted and pack %}: the one before its packed words{% endif %}.
+    const i64 first_row = row{% if shifted and pack %} - 1{% endif %};
+{%- if row_places %}
+    const auto memory_of = [&](u32 x, u32 y) { return base + row_place[y] + (i64)x * {{ neighbour_stride }}; };
+{%- else %}
+    const auto memory_of = [&](u32 x, u32 y) {
+        return base + place({{ context }}tables, (index)(first_row + y)) + (i64)x * {{ neighbour_stride }};
     };
+{%- endif %}
     // The same of any packed word.
     const auto address_of = [&](u64 at) {
         const u64 in_plane = at % plane;
@@ -66,6 +80,16 @@ static __device__ __forceinline__ void move_block(
     // Before the first byte of the call, or behind its last.
     if (packed_of(tile_columns - 1, {{ tile_rows }}) <= 0 || origin >= (i64)bytes)
         return;
+{%- if row_places %}
+
+    for (u32 y = threadIdx.x; y < {{ row_places }}; y += {{ threads }}) {
+        if ((u64)(first_row + y) < rows)
+            row_place[y] = place({{ context }}tables, (index)(first_row + y));
+    }
+{%- if pack or prefetched %}
+    __syncthreads();
+{%- endif %}
+{%- endif %}
 
     const auto in_call = [&](i64 position) { return position >= 0 && position + {{ word }} <= (i64)bytes; };
 {%- if shifted %}
@@ -81,10 +105,10 @@ static __device__ __forceinline__ void move_block(
         for (u32 step = 0; step < {{ load_steps }}; step++) {
             const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
             // Row 0 is the one before the tile.
-            const i64 of_column = row + y - 1;
+            const i64 of_column = first_row + y;
             const bool has_word = x < tile_columns && (u64)of_column < rows && partly_in_call(packed_of(x, y) - {{ word }});
             if (at < {{ (tile_rows + 1) * tile_columns }} && (tile_is.whole || has_word))
-                tile[x][y] = __ldg((const word *)memory_of(x, of_column));
+                tile[x][y] = __ldg((const word *)memory_of(x, y));
         }
 {%- else %}
         word value[{{ steps }}] = {};
@@ -92,7 +116,7 @@ static __device__ __forceinline__ void move_block(
         for (u32 step = 0; step < {{ steps }}; step++) {
             const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
             if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
-                value[step] = __ldg((const word *)memory_of(x, row + y));
+                value[step] = __ldg((const word *)memory_of(x, y));
         }
 #pragma unroll
         for (u32 step = 0; step < {{ steps }}; step++) {
@@ -126,7 +150,7 @@ static __device__ __forceinline__ void move_block(
         for (u32 step = 0; step < {{ steps }}; step++) {
             const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
             if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
-                prefetch(memory_of(x, row + y));
+                prefetch(memory_of(x, y));
         }
 {%- endif %}
 {%- if shifted %}
@@ -176,7 +200,7 @@ static __device__ __forceinline__ void move_block(
         for (u32 step = 0; step < {{ steps }}; step++) {
             const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
             if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
-                *(word *)memory_of(x, row + y) = {% if shifted %}(word)(tile[x][y] >> 8 * into | tile[x][y + 1] << 8 * ({{ word }} - into)){% else %}tile[x][y]{% endif %};
+                *(word *)memory_of(x, y) = {% if shifted %}(word)(tile[x][y] >> 8 * into | tile[x][y + 1] << 8 * ({{ word }} - into)){% else %}tile[x][y]{% endif %};
         }
 {%- endif %}
     };

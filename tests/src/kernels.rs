@@ -135,6 +135,8 @@ pub fn families() -> Vec<Subject> {
         ("odd axes of halves, permuted", permuted(2, &[7, 21, 9, 15], &[2, 0, 3, 1])),
         ("long odd axes of bytes", permuted(1, &[2, 301, 517], &[0, 2, 1])),
         ("long axes, in boxes that do not divide them", permuted(4, &[131, 3, 137], &[2, 1, 0])),
+        ("rows of several axes in tiles, and columns beside whole warps", permuted(4, &[9, 4, 5, 70], &[3, 1, 0, 2])),
+        ("rows of several axes of halves in tiles", permuted(2, &[6, 7, 5, 64], &[3, 1, 0, 2])),
         ("axes of complex doubles, permuted", permuted(16, &[5, 6, 7, 5], &[3, 0, 2, 1])),
         ("odd blocks", blocks(13, (0..500).map(|at| at * at % 1009 * 14 + at % 2))),
         ("blocks beyond 32 bits", blocks(8, (0..50).map(|at| ((at * at % 53) << 35) | (at * 8)))),

@@ -47,7 +47,8 @@ pub use tabled::TabledVariant;
 pub(crate) use text::{AddressFunction, KernelList, KernelText, LibraryPart, ListedPiece};
 pub use tuning::Cut;
 pub(crate) use tuning::{
-    BoxesTuning, ColumnsTuning, FieldsTuning, GroupsTuning, JoinedTuning, PiecesTuning, Row, SM_90, Tuning, WordsTuning,
+    BoxesTuning, ColumnsTuning, FieldsTuning, GroupsTuning, JoinedTuning, PiecesTuning, Row, SM_90, TilesTuning,
+    Tuning, WordsTuning,
 };
 pub use type_to_type::{CopyCall, CopyFamily, CopyVariant};
 pub use variant::Variant;

@@ -4,7 +4,8 @@ use super::{Generic, Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    AddressFunction, Analysis, Call, Grid, KernelText, LINE, SCALAR, SECTOR, Structure, Tuning, Units, WARP, launched,
+    AddressFunction, Analysis, Call, Grid, KernelText, LINE, SCALAR, SECTOR, Structure, TilesTuning, Tuning, Units,
+    WARP, launched,
 };
 use minijinja::context;
 use std::fmt;
@@ -42,6 +43,12 @@ pub struct Tiles {
 
 /// Bytes of a bank of shared memory.
 const BANK: u32 = 4;
+
+/// For one column in so many, tiles may have an empty place before others are cut: an estimate.
+const FILLED: u64 = 8;
+
+/// Bytes of shared memory that the place of a row takes.
+const PLACE: u32 = 8;
 
 impl Structure for Tiles {}
 
@@ -99,6 +106,26 @@ impl Tiles {
         common(self.tile_columns, self.word)
     }
 
+    /// Whether the columns of a tile are those of whole warps, so that a warp has words of one row at a time.
+    fn has_whole_warps(&self) -> bool {
+        u64::from(self.tile_columns).is_multiple_of(WARP)
+    }
+
+    /// Rows of a tile whose places in memory a block notes in shared memory, because each takes divisions and serves many words; 0 where a place is
+    /// found as fast, or where the memory is slower than the arithmetic.
+    fn row_places(&self, layout: &Layout, kernel: TilesKernel, direction: Direction, tuning: &TilesTuning) -> u32 {
+        let divides = match layout.node(self.column.node) {
+            Node::Dense { .. } => false,
+            Node::Stream { child, .. } => layout.measure(child.node).size > u64::from(self.word),
+            Node::Indexed { .. } | Node::Runs { .. } | Node::Record { .. } => true,
+        };
+        let rows = self.rows_of_tile(kernel.shifted);
+        let shared = self.tile_columns >= tuning.noted_columns
+            && (self.word < BANK || self.word == BANK && !self.has_whole_warps());
+        let before = u32::from(kernel.shifted && direction == Direction::Pack);
+        if divides && shared { rows + before } else { 0 }
+    }
+
     /// The tiles that a call touches: of all columns when it touches several planes.
     pub(crate) fn touched(&self, direction: Direction, shifted: bool, call: &Call) -> TileGrid {
         let word = u64::from(self.word);
@@ -140,6 +167,19 @@ fn common(side: u32, word: u32) -> u64 {
     (1 << side.trailing_zeros()).min(LINE / u64::from(word))
 }
 
+/// Places of an axis of `count` that a tile has, about `side` of them: all tiles have as many, so that none is nearly empty, and end at sectors.
+fn cut(count: u64, side: u64, word: u32) -> u64 {
+    let tiles = ((count + side / 2) / side).max(1);
+    if tiles == 1 { count } else { count.div_ceil(tiles).next_multiple_of(SECTOR / u64::from(word)) }
+}
+
+/// Columns of a tile, about `side`, and just as many where few places of the tiles are empty: whole warps find their words with less arithmetic.
+fn cut_columns(count: u64, side: u64, word: u32) -> u64 {
+    let whole = side.next_multiple_of(WARP);
+    let empty = whole * count.div_ceil(whole) - count;
+    if empty * FILLED <= count { whole.min(count) } else { cut(count, side, word) }
+}
+
 /// Finds the columns of a transposing layout: the stream, or the count, whose copies are nearest in memory.
 fn find(analysis: &Analysis) -> Option<Tiles> {
     let Analysis { layout, granularity, continues, tuning: Tuning { tiles: tuning, .. }, .. } = analysis;
@@ -178,16 +218,10 @@ fn find(analysis: &Analysis) -> Option<Tiles> {
     let side = if word < 8 { tuning.narrow_side } else { tuning.wide_side };
     let (tile_rows, tile_columns) = if columns < side {
         ((side * side / columns).next_multiple_of(32).min(rows.next_multiple_of(32)), columns)
-    } else if rows < side {
-        (rows, (side * side / rows).next_multiple_of(32).min(columns))
-    } else if rows < tuning.many * side {
-        // Tiles of equal height, so that none is nearly empty. A sector that two of them store is stored in part by both.
-        let tiles = (rows + side / 2) / side;
-        let sector = SECTOR / u64::from(word);
-        let tile_rows = if tiles == 1 { rows } else { rows.div_ceil(tiles).next_multiple_of(sector) };
-        (tile_rows, (side * side / tile_rows).next_multiple_of(32).min(columns))
     } else {
-        (side, side)
+        // A sector that two tiles store is stored in part by both.
+        let tile_rows = if rows < tuning.many * side { cut(rows, side, word) } else { side };
+        (tile_rows, cut_columns(columns, side * side / tile_rows, word))
     };
     Some(Tiles {
         word,
@@ -307,7 +341,10 @@ impl KernelFamily for TilesKernel {
     }
 
     fn shared_bytes(&self, instance: &Instance<'_>) -> Option<u32> {
-        instance.analysis.found::<Tiles>().map(|tiles| tiles.shared_bytes(self.shifted))
+        let tiles = instance.analysis.found::<Tiles>()?;
+        let Analysis { layout, tuning, .. } = instance.analysis;
+        let places = tiles.row_places(layout, *self, instance.direction, &tuning.tiles) * PLACE;
+        Some(tiles.shared_bytes(self.shifted).next_multiple_of(PLACE) + places)
     }
 
     fn prefetches(&self, instance: &Instance<'_>) -> bool {
@@ -320,6 +357,7 @@ impl KernelFamily for TilesKernel {
 
     fn text(&self, instance: &Instance<'_>) -> Option<KernelText> {
         let tiles = instance.analysis.found::<Tiles>()?;
+        let Analysis { layout, tuning: Tuning { tiles: tuning, .. }, .. } = instance.analysis;
         let Tiles { word, stream, column, rows, columns, stride, tile_columns, .. } = *tiles;
         let tile_rows = tiles.rows_of_tile(self.shifted);
         let words = tile_rows * tile_columns;
@@ -330,12 +368,16 @@ impl KernelFamily for TilesKernel {
             pitch => tiles.pitch(self.shifted),
             shifted => self.shifted,
             steps => words.div_ceil(instance.threads),
-            loads => load_steps.min(instance.analysis.tuning.tiles.shifted_loads),
+            loads => load_steps.min(tuning.shifted_loads),
+            row_places => tiles.row_places(layout, *self, instance.direction, tuning),
+            tile_bytes => tiles.shared_bytes(self.shifted).next_multiple_of(PLACE),
             line_rows => tiles.line_rows(instance.direction, self.shifted),
             line_columns => tiles.line_columns(),
         };
         let planes = AddressFunction::Planes { word, stream, column };
-        Some(KernelText { values, ..KernelText::new("tiles", word, vec![planes]) })
+        // Where warps have parts of two rows, the arithmetic takes registers that keep loads under way elsewhere.
+        let resident_blocks = if tiles.has_whole_warps() { 1 } else { tuning.resident_blocks };
+        Some(KernelText { values, resident_blocks, ..KernelText::new("tiles", word, vec![planes]) })
     }
 
     fn generic(&self, query: &Query<'_>) -> Generic {

@@ -162,6 +162,10 @@ pub(crate) struct TilesTuning {
     pub(crate) many: u64,
     /// Loads that a thread has under way of words that are unaligned among the packed bytes: more of them cost registers, and so threads.
     pub(crate) shifted_loads: u32,
+    /// Columns of a tile from which on a block notes where its rows are in memory, if the arithmetic may be slower than the memory.
+    pub(crate) noted_columns: u32,
+    /// Blocks that a multiprocessor has registers for, where the columns of a tile are not those of whole warps.
+    pub(crate) resident_blocks: u32,
     /// Words of a plane up to which boxes of more axes are faster in packs.
     pub(crate) small_words: u64,
     /// Bytes of memory that a plane spans, at most, of planes that are packed word by word.

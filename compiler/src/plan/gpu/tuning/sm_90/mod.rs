@@ -88,6 +88,9 @@ pub(crate) static SM_90: Tuning = Tuning {
         wide_side: 32,
         many: 4,
         shifted_loads: 9,
+        // By the instructions of the kernels (19 a word for 31) and their registers (48 for 80), not by time.
+        noted_columns: 8,
+        resident_blocks: 5,
         // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: planes of 40 to 360 words.
         small_words: 384,
         // Measured in `bench/results/2026-11-28-gpu-small-planes.md`: planes of 14 shapes.
