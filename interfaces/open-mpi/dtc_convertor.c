@@ -46,13 +46,14 @@
  * What dtc knows of a datatype is in opt_desc.length: Open MPI writes that field when it commits a datatype, and reads it
  * nowhere, so no struct changes its size, and only this library has to be compiled. The upper 16 bits, which are 0 in lengths and
  * addresses, say that the field is dtc's, and what the others are: how many bytes Open MPI has moved so far; or the dtc_type, null
- * if Open MPI's convertor serves the datatype for good. SHORT_PIECES, DECIDED or LONG_PIECES says how long its pieces are on average.
+ * if Open MPI's convertor serves the datatype for good. SHORT_PIECES, MIDDLE_PIECES, DECIDED or LONG_PIECES says how long its pieces are
+ * on average.
  * With LONG_PIECES, Open MPI serves host memory, and the dtc_type, null until it is needed, is for memory of GPUs.
  */
 #define MARK(kind) ((uintptr_t)(kind) << 48)
 #define KIND(value) ((value) >> 48)
 #define CONTENT(value) ((value) & (MARK(1) - 1))
-enum { COUNTS = 0xd7c0, DECIDED = 0xd7c1, SHORT_PIECES = 0xd7c2, LONG_PIECES = 0xd7c3 };
+enum { COUNTS = 0xd7c0, DECIDED = 0xd7c1, SHORT_PIECES = 0xd7c2, LONG_PIECES = 0xd7c3, MIDDLE_PIECES = 0xd7c4 };
 
 /* Average bytes of a contiguous piece from which on Open MPI's convertor serves host memory: both only call memcpy. */
 enum { LONG_PIECE = 4096 };
@@ -68,6 +69,12 @@ enum { FIRST_BYTES = 8192 };
  * takes 140 ns, and packs and unpacks in parts that stay in the cache; Open MPI copies each piece at once.
  */
 enum { SHORT_PIECE = 32, LEAST_COPY = 768 };
+
+/*
+ * Average bytes of a contiguous piece up to which dtc moves what Open MPI computes in a reduction of a one-sided call. Open MPI calls a
+ * function for each piece; longer ones are computed where they are as fast (bench/results/2026-11-28-open-mpi-one-sided.md).
+ */
+enum { MIDDLE_PIECE = 64 };
 
 /* Both sides are host memory: dtc asks no driver. */
 static const dtc_transfer host = {.size = sizeof(dtc_transfer), .memory = DTC_MEMORY_HOST, .packed = DTC_MEMORY_HOST};
@@ -334,7 +341,11 @@ static uintptr_t described(const opal_datatype_t *datatype, int for_device) {
     if (made == NULL) {
         return MARK(is_left ? LONG_PIECES : DECIDED);
     }
-    return MARK(is_long ? LONG_PIECES : (double)all.bytes <= all.pieces * SHORT_PIECE ? SHORT_PIECES : DECIDED) | (uintptr_t)made;
+    return MARK(is_long                                              ? LONG_PIECES
+                : (double)all.bytes <= all.pieces * SHORT_PIECE  ? SHORT_PIECES
+                : (double)all.bytes <= all.pieces * MIDDLE_PIECE ? MIDDLE_PIECES
+                                                                 : DECIDED) |
+           (uintptr_t)made;
 }
 
 static uintptr_t *place(const opal_datatype_t *datatype) {
@@ -347,7 +358,7 @@ static dtc_type *known_type(const opal_datatype_t *datatype) {
 }
 
 static int is_decided(uintptr_t known) {
-    return KIND(known) == DECIDED || KIND(known) == SHORT_PIECES || KIND(known) == LONG_PIECES;
+    return KIND(known) >= DECIDED && KIND(known) <= MIDDLE_PIECES;
 }
 
 /* The type that serves host memory, null if Open MPI does. */
@@ -593,6 +604,14 @@ int dtc_opal_copy(const opal_datatype_t *datatype, int32_t count, char *destinat
     dtc_elements from = {type, source, count, 0}, to = {type, destination, count, 0};
     __atomic_add_fetch(&device_calls, where == ON_A_DEVICE, __ATOMIC_RELAXED);
     return type != NULL && dtc_copy(&from, &to, (int64_t)bytes, NULL, where == IN_HOST_MEMORY ? &host : NULL) == DTC_OK;
+}
+
+const dtc_type *dtc_opal_accumulating_type(const opal_datatype_t *datatype, size_t bytes) {
+    if (!(datatype->flags & OPAL_DATATYPE_FLAG_COMMITTED) || overlaps(datatype) || setting() == OFF) {
+        return NULL;
+    }
+    uintptr_t known = known_now(datatype, bytes);
+    return setting() == ALWAYS || KIND(known) == SHORT_PIECES || KIND(known) == MIDDLE_PIECES ? host_type(known) : NULL;
 }
 
 void dtc_opal_forget(opal_datatype_t *datatype) {

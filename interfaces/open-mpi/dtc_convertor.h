@@ -28,6 +28,12 @@ int32_t dtc_opal_raw(struct opal_convertor_t *convertor, struct iovec *iov, uint
 /* opal_datatype_copy_content_same_ddt: 1 if the elements were copied, 0 if Open MPI has to do it. */
 int dtc_opal_copy(const struct opal_datatype_t *datatype, int32_t count, char *destination, char *source);
 
+/*
+ * The type that serves reductions on elements of a datatype in host memory, of which there are `bytes` packed bytes; null if Open MPI
+ * serves them.
+ */
+const struct dtc_type *dtc_opal_accumulating_type(const struct opal_datatype_t *datatype, size_t bytes);
+
 /* A datatype ends, or gets other bounds. */
 void dtc_opal_forget(struct opal_datatype_t *datatype);
 
@@ -36,6 +42,26 @@ void dtc_opal_copied(struct opal_datatype_t *datatype);
 
 /* The datatype library ends. */
 void dtc_opal_finalize(void);
+
+#pragma GCC visibility push(default)
+
+/* The rest is called by osc/base, which is in libmpi. Elements at an address: without a datatype, packed bytes. */
+typedef struct {
+    const struct opal_datatype_t *datatype;
+    size_t count;
+    char *memory;
+} dtc_opal_elements;
+
+/* What is computed: `reduce` puts the result of each of some contiguous elements in the place of the present one. */
+typedef struct dtc_opal_operation {
+    void (*reduce)(const struct dtc_opal_operation *operation, void *incoming, void *present, size_t elements);
+    const struct opal_datatype_t *element;
+} dtc_opal_operation;
+
+/* A reduction of a one-sided call: 1 if it is done, 0 if Open MPI has to do it, or an error of Open MPI. */
+int dtc_opal_accumulate(const dtc_opal_elements *origin, const dtc_opal_elements *target, const dtc_opal_operation *operation);
+
+#pragma GCC visibility pop
 
 #ifdef CONVERTOR_ACCELERATOR
 

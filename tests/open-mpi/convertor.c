@@ -416,6 +416,36 @@ static void stage(const subject *of) {
 
 static void stage(const subject *of) { (void)of; }
 
+static void add(const dtc_opal_operation *operation, void *incoming, void *present, size_t elements) {
+    (void)operation;
+    for (size_t at = 0; at < elements; at++) {
+        ((unsigned char *)present)[at] += ((const unsigned char *)incoming)[at];
+    }
+}
+
+/* Adds the elements, or their packed bytes, to elements that are poison or to contiguous bytes. */
+static void reduce(const subject *of, int is_packed, int into_packed) {
+    static const opal_datatype_t byte = {
+        .flags = OPAL_DATATYPE_FLAG_COMMITTED | OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS, .size = 1, .true_ub = 1, .ub = 1};
+    const dtc_opal_operation operation = {add, &byte};
+    size_t span = (size_t)(into_packed ? of->bytes : of->span) + 2 * GUARD;
+    unsigned char *memory = (unsigned char *)memory_of(span) + GUARD, *image = (unsigned char *)memory_of(span) + GUARD;
+    memset(memory - GUARD, POISON, span);
+    memset(image - GUARD, POISON, span);
+    for (long at = 0; at < of->bytes; at++) {
+        image[into_packed ? at : of->at[at] - of->low] += of->packed[at];
+    }
+    dtc_opal_elements origin = {&of->datatype, of->count, (char *)of->memory - of->low};
+    dtc_opal_elements target = {&of->datatype, of->count, (char *)memory - of->low};
+    dtc_opal_elements packed = {NULL, 0, (char *)of->packed}, bytes = {&byte, (size_t)of->bytes, (char *)memory};
+    int done = dtc_opal_accumulate(is_packed ? &packed : &origin, into_packed ? &bytes : &target, &operation);
+    if (done != 1 || memcmp(memory - GUARD, image - GUARD, span) != 0) {
+        fail("reduce: expected 1 and the sums in their places, found %d and other bytes", done);
+    }
+    free(memory - GUARD);
+    free(image - GUARD);
+}
+
 #endif
 
 /* The whole of a message by one thread; null if the bytes are those of the map. */
@@ -475,6 +505,11 @@ int main(int argc, char **argv) {
                 unpack(&of);
                 copy(&of);
             }
+#ifndef SKETCH_ACCELERATOR
+            for (int way = 0; way < 3 && !of.repeats; way++) {
+                reduce(&of, way == 1, way == 2);
+            }
+#endif
             if (number % 8 == 0) {
                 race(&of);
             }

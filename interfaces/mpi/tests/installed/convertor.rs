@@ -132,7 +132,7 @@ fn cases(folder: &TempDir, types: u64) -> PathBuf {
 #[test]
 fn convertor() {
     let folder = TempDir::new().expect("a folder");
-    let program = compile(&folder, &[], &["dtc_convertor.c"]);
+    let program = compile(&folder, &[], &["dtc_convertor.c", "dtc_accumulate.c"]);
     let file = cases(&folder, TYPES);
     let said = run_with("convertor", Command::new(&program).arg(&file).env("DTC_OPEN_MPI", "always"));
     assert!(!said.contains(" 0 served") && said.contains(" 0 by Open MPI"), "{said}");
@@ -142,7 +142,7 @@ fn convertor() {
 #[test]
 fn convertor_with_memory_of_a_gpu() {
     let folder = TempDir::new().expect("a folder");
-    let program = compile(&folder, &["-DSKETCH_ACCELERATOR"], &["dtc_convertor.c", "dtc_staging.c"]);
+    let program = compile(&folder, &["-DSKETCH_ACCELERATOR"], &["dtc_convertor.c", "dtc_accumulate.c", "dtc_staging.c"]);
     let file = cases(&folder, TYPES_ON_A_GPU);
     let mut command = Command::new(&program);
     command.arg(&file).envs(environment(false)).env("DTC_OPEN_MPI_STAGED", "1");
