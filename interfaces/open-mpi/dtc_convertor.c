@@ -76,19 +76,32 @@ enum { SHORT_PIECE = 32, LEAST_COPY = 768 };
  */
 enum { MIDDLE_PIECE = 64 };
 
+/*
+ * Fewest bytes that dtc converts to external32, or from it. A call takes it 200 ns; Open MPI takes 1.5 to 3.5 ns for each value
+ * (bench/results/2026-11-28-open-mpi-one-sided.md).
+ */
+enum { LEAST_EXTERNAL = 512 };
+
 /* Both sides are host memory: dtc asks no driver. */
 static const dtc_transfer host = {.size = sizeof(dtc_transfer), .memory = DTC_MEMORY_HOST, .packed = DTC_MEMORY_HOST};
 
-/* What all datatypes share. */
+/*
+ * What all datatypes share: the engine, and basic types of 1, 2, 4 and 8 bytes. If all values of a datatype have as many bytes, and
+ * external32 has those bytes in the other order, its dtc_type is made of that basic type, else of bytes.
+ */
+enum { UNITS = 4 };
+
 typedef struct {
     dtc_engine *engine;
-    dtc_type *byte;
+    dtc_type *units[UNITS];
 } library;
 
 static library *shared;
 
 static void close_library(library *ended) {
-    dtc_type_release(ended->byte);
+    for (int at = 0; at < UNITS; at++) {
+        dtc_type_release(ended->units[at]);
+    }
     dtc_finalize(ended->engine);
     free(ended);
 }
@@ -103,9 +116,16 @@ static library *open_library(void) {
         free(made);
         return NULL;
     }
-    if (dtc_type_basic(made->engine, DTC_KIND_BYTES, 1, &made->byte) != DTC_OK) {
-        dtc_finalize(made->engine);
-        free(made);
+    int status = DTC_OK;
+    memset(made->units, 0, sizeof made->units);
+    for (int at = 0; at < UNITS && status == DTC_OK; at++) {
+        /* An integer of 8 bytes is a long, which has 4 in external32. */
+        int kind = at == 0 ? DTC_KIND_BYTES : at == 3 ? DTC_KIND_FLOAT : DTC_KIND_UNSIGNED;
+        status = dtc_type_basic(made->engine, kind, 1 << at, &made->units[at]);
+        status = status == DTC_OK ? dtc_type_commit(made->units[at], 0) : status;
+    }
+    if (status != DTC_OK) {
+        close_library(made);
         return NULL;
     }
     if (!__atomic_compare_exchange_n(&shared, &found, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -144,10 +164,12 @@ static int reports(void) {
 /* Blocks of one level of a description: the whole of it, or the body of a loop. Each has a type of its own. */
 typedef struct {
     library *library;
+    const dtc_type *unit;
+    size_t unit_bytes;
     int64_t used, room;
     int64_t *numbers;       /* Lengths, from the second place on, as lists of a constructor begin with their count. */
     int64_t *displacements; /* In bytes. */
-    const dtc_type **types; /* Those that are not the byte of the library are owned. */
+    const dtc_type **types; /* Those that are not the unit are owned. */
 } blocks;
 
 static int grow(blocks *self) {
@@ -171,10 +193,10 @@ static int grow(blocks *self) {
     return 1;
 }
 
-/* Adds a block. Takes over the type, unless that is the byte. */
+/* Adds a block. Takes over the type, unless that is the unit. */
 static int add(blocks *self, int64_t length, int64_t displacement, const dtc_type *type) {
     if (!grow(self)) {
-        if (type != self->library->byte) {
+        if (type != self->unit) {
             dtc_type_release((dtc_type *)type);
         }
         return 0;
@@ -189,7 +211,7 @@ static int add(blocks *self, int64_t length, int64_t displacement, const dtc_typ
 static void drop(blocks *self, int64_t first) {
     while (self->used > first) {
         const dtc_type *type = self->types[--self->used];
-        if (type != self->library->byte) {
+        if (type != self->unit) {
             dtc_type_release((dtc_type *)type);
         }
     }
@@ -199,7 +221,7 @@ static void drop(blocks *self, int64_t first) {
 static dtc_type *joined(blocks *self, int64_t first, const dtc_facts *facts) {
     int64_t count = self->used - first, at = first;
     dtc_type *made = NULL;
-    while (at < self->used && self->types[at] == self->library->byte) {
+    while (at < self->used && self->types[at] == self->unit) {
         at++;
     }
     /* The count comes before the lengths: grow() leaves a place for it. */
@@ -207,7 +229,7 @@ static dtc_type *joined(blocks *self, int64_t first, const dtc_facts *facts) {
     self->numbers[first] = count;
     int status = at == self->used
                      ? dtc_type_create(self->library->engine, DTC_COMBINER_HINDEXED, self->numbers + first, count + 1,
-                                       self->displacements + first, count, (const dtc_type *const *)&self->library->byte, 1, facts,
+                                       self->displacements + first, count, (const dtc_type *const *)&self->unit, 1, facts,
                                        &made)
                      : dtc_type_create(self->library->engine, DTC_COMBINER_STRUCT, self->numbers + first, count + 1,
                                        self->displacements + first, count, self->types + first, count, facts, &made);
@@ -257,13 +279,14 @@ typedef struct {
 /* Adds the blocks of an element of a description. */
 static int add_element(blocks *self, const ddt_elem_desc_t *element, reach *level) {
     size_t length = element->blocklen * opal_datatype_basicDatatypes[element->common.type]->size;
+    int64_t units = (int64_t)(length / self->unit_bytes);
     reach block = {0, (ptrdiff_t)length, length, 1};
     *level = together(*level, copies(block, element->count, element->extent, element->disp));
     if (element->count == 1) {
-        return add(self, (int64_t)length, element->disp, self->library->byte);
+        return add(self, units, element->disp, self->unit);
     }
     dtc_type *rows;
-    return dtc_type_hvector(element->count, (int64_t)length, element->extent, self->library->byte, &rows) == DTC_OK &&
+    return dtc_type_hvector(element->count, units, element->extent, self->unit, &rows) == DTC_OK &&
            add(self, 1, element->disp, rows);
 }
 
@@ -294,6 +317,25 @@ static int add_description(blocks *self, const dt_type_desc_t *description, open
     return depth == 0 && self->used > 0;
 }
 
+/*
+ * The number of the basic type that all values of a datatype are made of, or -1. Open MPI knows which values a datatype has. Those that
+ * are longer or shorter in external32, or that Open MPI converts in another way than MPI says, are of no unit: longs, wide characters
+ * and long doubles.
+ */
+static int unit_of(const opal_datatype_t *datatype) {
+#define VALUES(name) (UINT32_C(1) << OPAL_DATATYPE_##name)
+    static const uint32_t values[UNITS] = {VALUES(INT1) | VALUES(UINT1), VALUES(INT2) | VALUES(UINT2),
+                                           VALUES(INT4) | VALUES(UINT4) | VALUES(FLOAT4) | VALUES(FLOAT_COMPLEX),
+                                           VALUES(INT8) | VALUES(UINT8) | VALUES(FLOAT8) | VALUES(DOUBLE_COMPLEX)};
+#undef VALUES
+    for (int at = 0; at < UNITS; at++) {
+        if (datatype->bdt_used != 0 && (datatype->bdt_used & ~values[at]) == 0) {
+            return at;
+        }
+    }
+    return -1;
+}
+
 static void report(const opal_datatype_t *datatype, const reach *all, const char *server) {
     if (reports()) {
         fprintf(stderr, "dtc, process %d: a datatype of %zu bytes in %.0f pieces, %td to %td: %s\n", (int)getpid(), datatype->size,
@@ -312,6 +354,9 @@ static uintptr_t described(const opal_datatype_t *datatype, int for_device) {
     if (level.library == NULL) {
         return MARK(DECIDED);
     }
+    int unit = unit_of(datatype);
+    level.unit = level.library->units[unit > 0 ? unit : 0];
+    level.unit_bytes = (size_t)1 << (unit > 0 ? unit : 0);
     open_loop few[8], *loops = datatype->desc.used < 16 ? few : malloc((datatype->desc.used / 2 + 1) * sizeof *loops);
     dtc_facts facts = {sizeof facts, datatype->lb, datatype->ub - datatype->lb, (int64_t)datatype->size};
     /* The description and the datatype must agree on the bytes: else one of them means something else than is read here. */
@@ -612,6 +657,28 @@ const dtc_type *dtc_opal_accumulating_type(const opal_datatype_t *datatype, size
     }
     uintptr_t known = known_now(datatype, bytes);
     return setting() == ALWAYS || KIND(known) == SHORT_PIECES || KIND(known) == MIDDLE_PIECES ? host_type(known) : NULL;
+}
+
+int dtc_opal_external(const opal_convertor_t *convertor, dtc_opal_external_elements *found) {
+    const opal_datatype_t *datatype = convertor->pDesc;
+    size_t bytes = convertor->local_size;
+    int unit = unit_of(datatype);
+    if (setting() == OFF || unit < 0 || bytes < (setting() == ALWAYS ? 1 : LEAST_EXTERNAL) || may_be_on_device(convertor) ||
+        (convertor->flags & (CONVERTOR_HOMOGENEOUS | CONVERTOR_WITH_CHECKSUM | LEFT)) || convertor->bConverted != 0 ||
+        (!(convertor->flags & CONVERTOR_SEND) && overlaps(datatype))) {
+        return 0;
+    }
+    *found = (dtc_opal_external_elements){NULL, (char *)convertor->pBaseBuf, (int64_t)convertor->count};
+    if ((datatype->flags & OPAL_DATATYPE_FLAG_NO_GAPS) || ((datatype->flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) && convertor->count == 1)) {
+        const library *opened = open_library();
+        found->type = opened == NULL ? NULL : opened->units[unit];
+        found->memory += datatype->true_lb;
+        found->count = (int64_t)(bytes >> unit);
+    } else if (is_decided(known_now(datatype, bytes))) {
+        /* Long pieces, too: Open MPI converts each value by itself. */
+        found->type = device_type(datatype);
+    }
+    return found->type != NULL;
 }
 
 void dtc_opal_forget(opal_datatype_t *datatype) {

@@ -34,6 +34,16 @@ int dtc_opal_copy(const struct opal_datatype_t *datatype, int32_t count, char *d
  */
 const struct dtc_type *dtc_opal_accumulating_type(const struct opal_datatype_t *datatype, size_t bytes);
 
+/* Elements for external32: `count` of a type, from an address on. */
+typedef struct {
+    const struct dtc_type *type;
+    char *memory;
+    int64_t count;
+} dtc_opal_external_elements;
+
+/* The elements of a convertor to external32, or from it: 1 if dtc converts them, 0 if Open MPI does. */
+int dtc_opal_external(const struct opal_convertor_t *convertor, dtc_opal_external_elements *found);
+
 /* A datatype ends, or gets other bounds. */
 void dtc_opal_forget(struct opal_datatype_t *datatype);
 
@@ -60,6 +70,10 @@ typedef struct dtc_opal_operation {
 
 /* A reduction of a one-sided call: 1 if it is done, 0 if Open MPI has to do it, or an error of Open MPI. */
 int dtc_opal_accumulate(const dtc_opal_elements *origin, const dtc_opal_elements *target, const dtc_opal_operation *operation);
+
+/* opal_convertor_pack and _unpack of a convertor to external32, or from it, which MPI_Pack_external and its inverse call once. */
+int32_t dtc_opal_pack_external(struct opal_convertor_t *convertor, struct iovec *iov, uint32_t *buffers, size_t *length);
+int32_t dtc_opal_unpack_external(struct opal_convertor_t *convertor, struct iovec *iov, uint32_t *buffers, size_t *length);
 
 #pragma GCC visibility pop
 

@@ -42,6 +42,22 @@ enum { CONVERTOR_CUDA = 0x00400000, CONVERTOR_CUDA_UNIFIED = 0x10000000 };
 /* Types of entries; from OPAL_DATATYPE_FIRST_TYPE on they are basic datatypes. */
 enum { OPAL_DATATYPE_LOOP = 0, OPAL_DATATYPE_END_LOOP = 1, OPAL_DATATYPE_FIRST_TYPE = 4, OPAL_DATATYPE_MAX_PREDEFINED = 27 };
 
+/* Here a basic datatype of the test has the number of OPAL_DATATYPE_FIRST_TYPE and its size. */
+enum {
+    OPAL_DATATYPE_INT1 = 5,
+    OPAL_DATATYPE_INT2 = 6,
+    OPAL_DATATYPE_INT4 = 8,
+    OPAL_DATATYPE_INT8 = 12,
+    OPAL_DATATYPE_UINT1 = 13,
+    OPAL_DATATYPE_UINT2,
+    OPAL_DATATYPE_UINT4,
+    OPAL_DATATYPE_UINT8,
+    OPAL_DATATYPE_FLOAT4,
+    OPAL_DATATYPE_FLOAT8,
+    OPAL_DATATYPE_FLOAT_COMPLEX = 21,
+    OPAL_DATATYPE_DOUBLE_COMPLEX,
+};
+
 /* The head that all entries of a description share. */
 typedef struct {
     uint16_t flags, type;
@@ -72,6 +88,7 @@ typedef struct {
 
 typedef struct opal_datatype_t {
     uint16_t flags;
+    uint32_t bdt_used;
     size_t size;
     ptrdiff_t true_lb, true_ub, lb, ub;
     dt_type_desc_t desc, opt_desc;
@@ -91,6 +108,9 @@ struct opal_convertor_t {
     convertor_advance_fct_t fAdvance;
     size_t bConverted;
 };
+
+int32_t opal_convertor_pack(opal_convertor_t *, struct iovec *, uint32_t *, size_t *);
+int32_t opal_convertor_unpack(opal_convertor_t *, struct iovec *, uint32_t *, size_t *);
 
 #ifdef SKETCH_ACCELERATOR
 enum { MCA_ACCELERATOR_NO_DEVICE_ID = -1, MCA_ACCELERATOR_FLAGS_UNIFIED_MEMORY = 1, MCA_ACCELERATOR_TRANSFER_UNSPEC = 0 };

@@ -132,17 +132,17 @@ fn cases(folder: &TempDir, types: u64) -> PathBuf {
 #[test]
 fn convertor() {
     let folder = TempDir::new().expect("a folder");
-    let program = compile(&folder, &[], &["dtc_convertor.c", "dtc_accumulate.c"]);
+    let program = compile(&folder, &[], &["dtc_convertor.c", "dtc_accumulate.c", "dtc_external.c"]);
     let file = cases(&folder, TYPES);
     let said = run_with("convertor", Command::new(&program).arg(&file).env("DTC_OPEN_MPI", "always"));
-    assert!(!said.contains(" 0 served") && said.contains(" 0 by Open MPI"), "{said}");
+    assert!(!said.contains(" 0 served") && said.contains(" 0 by Open MPI") && !said.contains(" 0 converted"), "{said}");
 }
 
 /// Elements in memory of an emulated GPU, in fragments and as staged messages.
 #[test]
 fn convertor_with_memory_of_a_gpu() {
     let folder = TempDir::new().expect("a folder");
-    let program = compile(&folder, &["-DSKETCH_ACCELERATOR"], &["dtc_convertor.c", "dtc_accumulate.c", "dtc_staging.c"]);
+    let program = compile(&folder, &["-DSKETCH_ACCELERATOR"], &["dtc_convertor.c", "dtc_accumulate.c", "dtc_external.c", "dtc_staging.c"]);
     let file = cases(&folder, TYPES_ON_A_GPU);
     let mut command = Command::new(&program);
     command.arg(&file).envs(environment(false)).env("DTC_OPEN_MPI_STAGED", "1");
