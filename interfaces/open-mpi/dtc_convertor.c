@@ -4,7 +4,8 @@
  *
  * A dtc_type is made of the description that Open MPI has of a committed datatype, its elements and loops, when a convertor with it
  * is prepared and Open MPI has moved some of its bytes. The number of converted bytes (bConverted) is the whole state of a
- * convertor that dtc serves: its stack is not used, and a position costs an assignment.
+ * convertor that dtc serves: its stack is not used, and a position costs an assignment. Until then the stack is that of the begin, and
+ * opal_convertor_raw from there on is Open MPI's, which goes on from piece to piece.
  */
 #include "opal_config.h"
 
@@ -453,7 +454,11 @@ static int overlaps(const opal_datatype_t *datatype) {
     return (ptrdiff_t)datatype->size > datatype->true_ub - datatype->true_lb;
 }
 
+/* What Open MPI has in stack_pos of a convertor whose stack is not that of its position. */
+#define NO_STACK ((uint32_t)-1)
+
 static void advance(opal_convertor_t *convertor, size_t bytes) {
+    convertor->stack_pos = NO_STACK;
     convertor->bConverted += bytes;
     if (convertor->bConverted == convertor->local_size) {
         convertor->flags |= CONVERTOR_COMPLETED;
@@ -586,8 +591,13 @@ dtc_engine *dtc_opal_engine(void) {
 #endif
 
 int32_t dtc_opal_set_position(opal_convertor_t *convertor, size_t *position) {
+    convertor->stack_pos = NO_STACK;
     convertor->bConverted = *position;
     return OPAL_SUCCESS;
+}
+
+int dtc_opal_serves_raw(const opal_convertor_t *convertor) {
+    return dtc_opal_serves(convertor) && convertor->stack_pos == NO_STACK;
 }
 
 int32_t dtc_opal_raw(opal_convertor_t *convertor, struct iovec *iov, uint32_t *buffers, size_t *length) {

@@ -22,7 +22,11 @@ int dtc_opal_serves(const struct opal_convertor_t *convertor);
 /* opal_convertor_set_position_nocheck of a convertor that dtc serves. */
 int32_t dtc_opal_set_position(struct opal_convertor_t *convertor, size_t *position);
 
-/* opal_convertor_raw of a convertor that dtc serves. */
+/*
+ * opal_convertor_raw of a convertor that dtc serves, if it was packed, unpacked or positioned before: else Open MPI's stack is that of its
+ * position, and finds the next pieces faster than dtc, which looks for the first one in each call.
+ */
+int dtc_opal_serves_raw(const struct opal_convertor_t *convertor);
 int32_t dtc_opal_raw(struct opal_convertor_t *convertor, struct iovec *iov, uint32_t *buffers, size_t *length);
 
 /* opal_datatype_copy_content_same_ddt: 1 if the elements were copied, 0 if Open MPI has to do it. */

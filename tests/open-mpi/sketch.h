@@ -105,6 +105,7 @@ struct opal_convertor_t {
     const opal_datatype_t *pDesc;
     size_t count;
     unsigned char *pBaseBuf;
+    uint32_t stack_pos;
     convertor_advance_fct_t fAdvance;
     size_t bConverted;
 };

@@ -142,7 +142,11 @@ fn convertor() {
 #[test]
 fn convertor_with_memory_of_a_gpu() {
     let folder = TempDir::new().expect("a folder");
-    let program = compile(&folder, &["-DSKETCH_ACCELERATOR"], &["dtc_convertor.c", "dtc_accumulate.c", "dtc_external.c", "dtc_staging.c"]);
+    let program = compile(
+        &folder,
+        &["-DSKETCH_ACCELERATOR"],
+        &["dtc_convertor.c", "dtc_accumulate.c", "dtc_external.c", "dtc_staging.c"],
+    );
     let file = cases(&folder, TYPES_ON_A_GPU);
     let mut command = Command::new(&program);
     command.arg(&file).envs(environment(false)).env("DTC_OPEN_MPI_STAGED", "1");
