@@ -454,8 +454,8 @@ static int overlaps(const opal_datatype_t *datatype) {
     return (ptrdiff_t)datatype->size > datatype->true_ub - datatype->true_lb;
 }
 
-/* What Open MPI has in stack_pos of a convertor whose stack is not that of its position. */
-#define NO_STACK ((uint32_t)-1)
+/* The stack_pos of a convertor whose stack is not that of its position. Open MPI's has at least 1 until all is done, and may be printed. */
+enum { NO_STACK = 0 };
 
 static void advance(opal_convertor_t *convertor, size_t bytes) {
     convertor->stack_pos = NO_STACK;
