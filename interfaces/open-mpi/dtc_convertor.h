@@ -86,9 +86,6 @@ int32_t dtc_opal_unpack_external(struct opal_convertor_t *convertor, struct iove
 /* The type of a convertor that dtc serves in memory of a GPU; null for others. */
 const struct dtc_type *dtc_opal_device_type(const struct opal_convertor_t *convertor);
 
-/* The engine of this process, null if there is none. */
-struct dtc_engine *dtc_opal_engine(void);
-
 /*
  * Packs or unpacks a buffer of packed bytes, from the position of a convertor on, whose elements are on a GPU. Returns how many bytes,
  * or -1.

@@ -19,6 +19,7 @@
 #include "opal/mca/accelerator/accelerator.h"
 
 #include "opal/datatype/dtc.h"
+#include "opal/datatype/dtc_description.h"
 
 /*
  * Fewest bytes of a message that is staged. Kernels write fewer into the fragments of the transport in host memory. Measured on two H200

@@ -111,7 +111,9 @@ fn compile(folder: &TempDir, options: &[&str], files: &[&str]) -> PathBuf {
     let mut compile = Command::new("cc");
     compile.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).args(options);
     compile.arg("-I").arg(folder.path()).arg("-I").arg(&tests).arg(tests.join("convertor.c"));
-    std::fs::copy(sources.join("dtc_convertor.h"), headers.join("dtc_convertor.h")).expect("a header");
+    for name in ["dtc_convertor.h", "dtc_description.h"] {
+        std::fs::copy(sources.join(name), headers.join(name)).expect("a header");
+    }
     for name in files {
         std::fs::copy(sources.join(name), headers.join(name)).expect("a source");
         compile.arg(headers.join(name));
@@ -132,7 +134,8 @@ fn cases(folder: &TempDir, types: u64) -> PathBuf {
 #[test]
 fn convertor() {
     let folder = TempDir::new().expect("a folder");
-    let program = compile(&folder, &[], &["dtc_convertor.c", "dtc_accumulate.c", "dtc_external.c"]);
+    let program =
+        compile(&folder, &[], &["dtc_convertor.c", "dtc_description.c", "dtc_accumulate.c", "dtc_external.c"]);
     let file = cases(&folder, TYPES);
     let said = run_with("convertor", Command::new(&program).arg(&file).env("DTC_OPEN_MPI", "always"));
     assert!(!said.contains(" 0 served") && said.contains(" 0 by Open MPI") && !said.contains(" 0 converted"), "{said}");
@@ -145,7 +148,7 @@ fn convertor_with_memory_of_a_gpu() {
     let program = compile(
         &folder,
         &["-DSKETCH_ACCELERATOR"],
-        &["dtc_convertor.c", "dtc_accumulate.c", "dtc_external.c", "dtc_staging.c"],
+        &["dtc_convertor.c", "dtc_description.c", "dtc_accumulate.c", "dtc_external.c", "dtc_staging.c"],
     );
     let file = cases(&folder, TYPES_ON_A_GPU);
     let mut command = Command::new(&program);
