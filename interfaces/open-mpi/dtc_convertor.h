@@ -32,10 +32,7 @@ int32_t dtc_opal_raw(struct opal_convertor_t *convertor, struct iovec *iov, uint
 /* opal_datatype_copy_content_same_ddt: 1 if the elements were copied, 0 if Open MPI has to do it. */
 int dtc_opal_copy(const struct opal_datatype_t *datatype, int32_t count, char *destination, char *source);
 
-/*
- * The type that serves reductions on elements of a datatype in host memory, of which there are `bytes` packed bytes; null if Open MPI
- * serves them.
- */
+/* The type by which dtc reduces `bytes` packed bytes of a datatype in host memory; null if Open MPI reduces them. */
 const struct dtc_type *dtc_opal_accumulating_type(const struct opal_datatype_t *datatype, size_t bytes);
 
 /* Elements for external32: `count` of a type, from an address on. */

@@ -44,7 +44,7 @@ pub struct Tiles {
 /// Bytes of a bank of shared memory.
 const BANK: u32 = 4;
 
-/// For one column in so many, tiles may have an empty place before others are cut: an estimate.
+/// Columns for each empty one, at least, where tiles have whole warps: with fewer, they are cut evenly. Estimated, not measured.
 const FILLED: u64 = 8;
 
 /// Bytes of shared memory that the place of a row takes.
@@ -173,7 +173,7 @@ fn cut(count: u64, side: u64, word: u32) -> u64 {
     if tiles == 1 { count } else { count.div_ceil(tiles).next_multiple_of(SECTOR / u64::from(word)) }
 }
 
-/// Columns of a tile, about `side`, and just as many where few places of the tiles are empty: whole warps find their words with less arithmetic.
+/// Columns of a tile, about `side`: those of whole warps, which find their words with less arithmetic, where few of the last tile's are empty.
 fn cut_columns(count: u64, side: u64, word: u32) -> u64 {
     let whole = side.next_multiple_of(WARP);
     let empty = whole * count.div_ceil(whole) - count;
