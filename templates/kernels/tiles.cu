@@ -2,6 +2,28 @@
 // bytes. Tiles of {{ tile_rows }} x {{ tile_columns }} words pass through shared memory, so that both sides see whole lines. The rows of a column
 // are packed side by side; columns are neighbours in memory.
 {%- if shifted %} Words of memory are unaligned to the packed words.{% endif %}
+{#- A thread's word of a step, in the order of memory. Threads keep their column where a step has whole rows: places of columns are found once. -#}
+{%- macro in_memory_order(rows) %}
+{%- if rows_at_once %}
+            const u32 x = memory_x, y = step * {{ rows_at_once }} + memory_y;
+            const bool own = {% if threads % tile_columns %}memory_y < {{ rows_at_once }}{{ " && " if rows % rows_at_once }}{% endif %}
+                {%- if rows % rows_at_once %}y < {{ rows }}{% elif threads % tile_columns == 0 %}true{% endif %};
+{%- else %}
+            const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
+            const bool own = {% if rows * tile_columns % threads %}at < {{ rows * tile_columns }}{% else %}true{% endif %};
+{%- endif %}
+{%- endmacro %}
+{#- The same in the order of the packed bytes. -#}
+{%- macro in_packed_order() %}
+{%- if columns_at_once %}
+            const u32 y = packed_y, x = step * {{ columns_at_once }} + packed_x;
+            const bool own = {% if threads % tile_rows %}packed_x < {{ columns_at_once }}{{ " && " if tile_columns % columns_at_once }}{% endif %}
+                {%- if tile_columns % columns_at_once %}x < {{ tile_columns }}{% elif threads % tile_rows == 0 %}true{% endif %};
+{%- else %}
+            const u32 at = step * {{ threads }} + threadIdx.x, y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
+            const bool own = {% if tile_rows * tile_columns % threads %}at < {{ tile_rows * tile_columns }}{% else %}true{% endif %};
+{%- endif %}
+{%- endmacro %}
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
@@ -95,33 +117,38 @@ static __device__ __forceinline__ void move_block(
 {%- if shifted %}
     const auto partly_in_call = [&](i64 position) { return position > -{{ word }} && position < (i64)bytes; };
 {%- endif %}
-    // Threads may have no word in the last step. All loads of a thread are under way before its first store to shared memory.
-    const auto in_tile = [](u32 at) { return {% if tile_rows * tile_columns % threads == 0 %}true{% else %}at < {{ tile_rows * tile_columns }}{% endif %}; };
+{%- if rows_at_once %}
+    const u32 memory_x = threadIdx.x % {{ tile_columns }}, memory_y = threadIdx.x / {{ tile_columns }};
+{%- endif %}
+{%- if columns_at_once %}
+    const u32 packed_y = threadIdx.x % {{ tile_rows }}, packed_x = threadIdx.x / {{ tile_rows }};
+{%- endif %}
+    // Threads may have no word in a step. All loads of a thread are under way before its first store to shared memory.
     const auto move = [&](auto tile_is) {
         const auto has = [&](u32 x, u32 y) { return tile_is.whole || (x < tile_columns && (u64)(row + y) < rows); };
 {%- if pack %}
 {%- if shifted %}
 #pragma unroll {{ loads }}
         for (u32 step = 0; step < {{ load_steps }}; step++) {
-            const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
+{{- in_memory_order(tile_rows + 1) }}
             // Row 0 is the one before the tile.
             const i64 of_column = first_row + y;
             const bool has_word = x < tile_columns && (u64)of_column < rows && partly_in_call(packed_of(x, y) - {{ word }});
-            if (at < {{ (tile_rows + 1) * tile_columns }} && (tile_is.whole || has_word))
+            if (own && (tile_is.whole || has_word))
                 tile[x][y] = __ldg((const word *)memory_of(x, y));
         }
 {%- else %}
-        word value[{{ steps }}] = {};
+        word value[{{ memory_steps }}] = {};
 #pragma unroll
-        for (u32 step = 0; step < {{ steps }}; step++) {
-            const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
-            if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
+        for (u32 step = 0; step < {{ memory_steps }}; step++) {
+{{- in_memory_order(tile_rows) }}
+            if (own && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
                 value[step] = __ldg((const word *)memory_of(x, y));
         }
 #pragma unroll
-        for (u32 step = 0; step < {{ steps }}; step++) {
-            const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
-            if (in_tile(at))
+        for (u32 step = 0; step < {{ memory_steps }}; step++) {
+{{- in_memory_order(tile_rows) }}
+            if (own)
                 tile[x][y] = value[step];
         }
 {%- endif %}
@@ -137,19 +164,19 @@ static __device__ __forceinline__ void move_block(
 {%- endif %}
         __syncthreads();
 #pragma unroll
-        for (u32 step = 0; step < {{ steps }}; step++) {
-            const u32 at = step * {{ threads }} + threadIdx.x, y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
+        for (u32 step = 0; step < {{ packed_steps }}; step++) {
+{{- in_packed_order() }}
             const i64 position = packed_of(x, y){% if shifted %} - into{% endif %};
-            if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(position)))
+            if (own && has(x, y) && (tile_is.whole || in_call(position)))
                 *(word *)(packed + position) = {% if shifted %}(word)(tile[x][y] >> 8 * ({{ word }} - into) | tile[x][y + 1] << 8 * into){% else %}tile[x][y]{% endif %};
         }
 {%- else %}
 {%- if prefetched %}
         // Sectors that are stored in part are read: early, and not store by store.
 #pragma unroll
-        for (u32 step = 0; step < {{ steps }}; step++) {
-            const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
-            if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
+        for (u32 step = 0; step < {{ memory_steps }}; step++) {
+{{- in_memory_order(tile_rows) }}
+            if (own && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
                 prefetch(memory_of(x, y));
         }
 {%- endif %}
@@ -166,17 +193,17 @@ static __device__ __forceinline__ void move_block(
                 tile[x][y] = __ldg((const word *)(packed + position));
         }
 {%- else %}
-        word value[{{ steps }}] = {};
+        word value[{{ packed_steps }}] = {};
 #pragma unroll
-        for (u32 step = 0; step < {{ steps }}; step++) {
-            const u32 at = step * {{ threads }} + threadIdx.x, y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
-            if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
+        for (u32 step = 0; step < {{ packed_steps }}; step++) {
+{{- in_packed_order() }}
+            if (own && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
                 value[step] = __ldg((const word *)(packed + packed_of(x, y)));
         }
 #pragma unroll
-        for (u32 step = 0; step < {{ steps }}; step++) {
-            const u32 at = step * {{ threads }} + threadIdx.x, y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
-            if (in_tile(at))
+        for (u32 step = 0; step < {{ packed_steps }}; step++) {
+{{- in_packed_order() }}
+            if (own)
                 tile[x][y] = value[step];
         }
 {%- endif %}
@@ -197,9 +224,9 @@ static __device__ __forceinline__ void move_block(
 {%- endif %}
         __syncthreads();
 #pragma unroll
-        for (u32 step = 0; step < {{ steps }}; step++) {
-            const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
-            if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
+        for (u32 step = 0; step < {{ memory_steps }}; step++) {
+{{- in_memory_order(tile_rows) }}
+            if (own && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
                 *(word *)memory_of(x, y) = {% if shifted %}(word)(tile[x][y] >> 8 * into | tile[x][y + 1] << 8 * ({{ word }} - into)){% else %}tile[x][y]{% endif %};
         }
 {%- endif %}

@@ -140,8 +140,13 @@ impl Run {
                 }
                 // The first piece has the best alignment, so most kernels may serve it.
                 for _ in 0..if at == 0 { self.depth.others } else { 0 } {
-                    if !others.is_empty() {
-                        let other = others.swap_remove(self.rng.random_range(0..others.len()));
+                    // Kernels that have served least: few layouts have the rare ones.
+                    let served = |other: &Variant| {
+                        let family = &features(plan, other, &call)[0];
+                        self.features.get(family).copied().unwrap_or_default()
+                    };
+                    if let Some(least) = (0..others.len()).min_by_key(|&at| served(&others[at])) {
+                        let other = others.swap_remove(least);
                         let wide = asked.first + asked.bytes >= NARROW || self.rng.random_bool(0.5);
                         self.compiled(&mut compiled, &fragment, asked, Variant { wide, ..other });
                     }

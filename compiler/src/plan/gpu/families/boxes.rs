@@ -72,7 +72,7 @@ impl Boxes {
     }
 
     /// Bytes of memory that follow each other along the axis whose places are neighbours.
-    fn near_run(&self) -> u64 {
+    pub(super) fn near_run(&self) -> u64 {
         self.axes[self.near()].count * u64::from(self.word)
     }
 
@@ -249,10 +249,10 @@ pub(super) fn serving<'a>(query: &Query<'a>) -> Option<(&'a Boxes, BoxesKernel)>
 /// Serves calls with words of 2 bytes, if threads move two words at once on both sides.
 pub(super) fn at_once(query: &Query<'_>) -> Option<BoxesKernel> {
     let (boxes, kernel) = serving(query)?;
-    (boxes.word == 2 && kernel.memory > 1 && kernel.packed > 1).then_some(kernel)
+    (boxes.word == 2 && kernel.moves_at_once(boxes)).then_some(kernel)
 }
 
-/// Serves calls whose boxes have more axes than tiles, or whose narrow words are stored several at once. Tiles of two axes begin at lines of the packed bytes, and boxes do not.
+/// Serves calls whose boxes have more axes than tiles, unless tiles are full, or whose narrow words move several at once. Tiles of two axes begin at lines of the packed bytes, and boxes do not.
 pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
     let (boxes, kernel) = serving(query).filter(|_| !tiles::has_small_planes(query))?;
     let (tuning, narrow, near) = (&query.tuning().boxes, boxes.word < 4, boxes.near_run());
@@ -262,7 +262,11 @@ pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
     } else {
         boxes.runs().1 >= tuning.min_pack_run || tiles::has_small_tiles(query)
     };
-    if !query.unpacks() && !stored {
+    if narrow && kernel.moves_at_once(boxes) {
+        return Some(kernel);
+    }
+    let left = if query.unpacks() { tiles::has_full_tiles(query) } else { !stored };
+    if left {
         return None;
     }
     let axes = boxes.axes.iter().filter(|axis| axis.extent > 1).count();
@@ -321,6 +325,11 @@ impl KernelFamily for BoxesKernel {
 }
 
 impl BoxesKernel {
+    /// Whether threads move several narrow words at once in memory, and as many as a bank has among the packed bytes.
+    fn moves_at_once(&self, boxes: &Boxes) -> bool {
+        self.memory > 1 && self.packed * boxes.word == 4
+    }
+
     /// Words that a bank of shared memory, or a thread, has of the packed bytes.
     fn bank(&self, boxes: &Boxes) -> u64 {
         u64::from((4 / boxes.word.min(4)).max(self.packed))
@@ -337,6 +346,10 @@ impl BoxesKernel {
         let packed_order: Vec<usize> = (0..boxes.axes.len()).collect();
         // Blocks that follow each other store neighbours.
         let blocks = if instance.packs() { &packed_order } else { &boxes.nearest };
+        let steps = |at_once: u32| (volume(&boxes.axes) / u64::from(at_once)).div_ceil(instance.threads.into());
+        // Rounds of as many loads: a last one of few takes as long as the others.
+        let most_loads = u64::from((tuning.thread_bytes / boxes.word).clamp(1, tuning.most_loads));
+        let load_steps = steps(if instance.packs() { self.memory } else { self.packed });
         let side = |order: &[usize], at_once: u32| {
             let volume = volume(&boxes.axes) / u64::from(at_once);
             let inside = order.iter().copied().filter(|&at| boxes.axes[at].extent > 1);
@@ -344,7 +357,7 @@ impl BoxesKernel {
                 at_once, volume,
                 parts => (0..at_once).collect::<Vec<_>>(),
                 type => word_type(boxes.word * at_once),
-                steps => volume.div_ceil(instance.threads.into()),
+                steps => steps(at_once),
                 axes => inside.map(axis).collect::<Vec<_>>(),
             }
         };
@@ -361,7 +374,7 @@ impl BoxesKernel {
             extent => signed(layout.extent()),
             size => layout.size(),
             words => boxes.words(self.bank(boxes)),
-            loads => (tuning.thread_bytes / boxes.word).clamp(1, tuning.most_loads),
+            loads => load_steps.div_ceil(load_steps.div_ceil(most_loads)),
             offset_type => if reach(span) { "int" } else { "i64" },
         }
     }

@@ -44,8 +44,8 @@ pub struct Tiles {
 /// Bytes of a bank of shared memory.
 const BANK: u32 = 4;
 
-/// Columns for each empty one, at least, where tiles have whole warps: with fewer, they are cut evenly. Estimated, not measured.
-const FILLED: u64 = 8;
+/// Of as many steps, other tiles than square ones save one at least.
+const FEWER: u64 = 4;
 
 /// Bytes of shared memory that the place of a row takes.
 const PLACE: u32 = 8;
@@ -70,7 +70,8 @@ impl Tiles {
 
     /// Whether the generic kernels have memory for the tiles.
     pub(super) fn fit_generic(&self) -> bool {
-        self.shared_bytes(false) <= Tiles::GENERIC_BYTES && self.tile_rows <= Tiles::GENERIC_ROWS
+        let bytes = (self.tile_rows | 1) * self.tile_columns * self.word;
+        bytes <= Tiles::GENERIC_BYTES && self.tile_rows <= Tiles::GENERIC_ROWS
     }
 
     /// Words of a column that a tile of a kernel holds: more if words are unaligned to the packed words, because each row
@@ -80,9 +81,10 @@ impl Tiles {
         if shifted && tall { 2 * self.tile_rows } else { self.tile_rows }
     }
 
-    /// Words from column to column of a tile in shared memory: an odd number, so that neighbours of a row are in different banks.
+    /// Words from column to column of a tile in shared memory: an odd number of banks, so that neighbours of a row are in different ones.
     pub(crate) fn pitch(&self, shifted: bool) -> u32 {
-        (self.rows_of_tile(shifted) + u32::from(shifted)) | 1
+        let bank = (BANK / self.word).max(1);
+        ((self.rows_of_tile(shifted) + u32::from(shifted)).div_ceil(bank) | 1) * bank
     }
 
     /// Bytes of shared memory that a tile takes.
@@ -167,17 +169,39 @@ fn common(side: u32, word: u32) -> u64 {
     (1 << side.trailing_zeros()).min(LINE / u64::from(word))
 }
 
-/// Places of an axis of `count` that a tile has, about `side` of them: all tiles have as many, so that none is nearly empty, and end at sectors.
-fn cut(count: u64, side: u64, word: u32) -> u64 {
-    let tiles = ((count + side / 2) / side).max(1);
-    if tiles == 1 { count } else { count.div_ceil(tiles).next_multiple_of(SECTOR / u64::from(word)) }
+/// Steps that a block takes for all tiles with `side` of `count` places of an axis and `others` of the other: a step has whole lines of the axis
+/// where a block has as many threads.
+fn steps(count: u64, side: u64, others: u64, threads: u64) -> u64 {
+    let tile = match threads / side {
+        0 => (side * others).div_ceil(threads),
+        at_once => others.div_ceil(at_once),
+    };
+    count.div_ceil(side) * tile
 }
 
-/// Columns of a tile, about `side`: those of whole warps, which find their words with less arithmetic, where few of the last tile's are empty.
-fn cut_columns(count: u64, side: u64, word: u32) -> u64 {
-    let whole = side.next_multiple_of(WARP);
-    let empty = whole * count.div_ceil(whole) - count;
-    if empty * FILLED <= count { whole.min(count) } else { cut(count, side, word) }
+/// Rows of a tile with all of few columns: those of whole warps with the fewest steps for each word, of as many words as a block has loads under
+/// way for, `words`.
+fn tall(columns: u64, words: u64, threads: u64) -> u64 {
+    let warps = |rows: &u64| rows.is_multiple_of(WARP);
+    let share = |rows: u64| {
+        let both = steps(rows, rows, columns, threads) + steps(columns, columns, rows, threads);
+        (both as u128 * (1 << 32) / u128::from(rows * columns), u64::MAX - rows)
+    };
+    let fits = |rows: &u64| steps(columns, columns, *rows, threads) * threads <= words;
+    (WARP..=2 * words / columns).filter(warps).filter(fits).min_by_key(|&rows| share(rows)).unwrap_or(WARP)
+}
+
+/// Places of an axis of `count` that a tile has, about `side` of them: those with the fewest steps of all tiles, because a tile that is nearly
+/// empty takes as long as a full one, and a thread keeps its place of an axis whose lines are whole in each step.
+fn cut(count: u64, side: u64, others: u64, threads: u64) -> u64 {
+    let steps = |side: u64| steps(count, side, others, threads);
+    let fewest = (side / 2..=side + side / 2)
+        .filter(|&places| places <= count)
+        .min_by_key(|&places| (steps(places), side.abs_diff(places)));
+    match fewest {
+        Some(places) if steps(places) * FEWER < steps(side) * (FEWER - 1) => places,
+        _ => side.min(count),
+    }
 }
 
 /// Finds the columns of a transposing layout: the stream, or the count, whose copies are nearest in memory.
@@ -215,13 +239,15 @@ fn find(analysis: &Analysis) -> Option<Tiles> {
     if rows < tuning.min_rows || far < stride.unsigned_abs().saturating_mul(2) {
         return None;
     }
-    let side = if word < 8 { tuning.narrow_side } else { tuning.wide_side };
+    let side = tuning.side(word);
+    let threads = u64::from(tuning.threads);
     let (tile_rows, tile_columns) = if columns < side {
-        ((side * side / columns).next_multiple_of(32).min(rows.next_multiple_of(32)), columns)
+        let most = side * side;
+        let tall = if word == 1 { (most / columns).next_multiple_of(WARP) } else { tall(columns, most, threads) };
+        (tall.min(rows.next_multiple_of(WARP)), columns)
     } else {
-        // A sector that two tiles store is stored in part by both.
-        let tile_rows = if rows < tuning.many * side { cut(rows, side, word) } else { side };
-        (tile_rows, cut_columns(columns, side * side / tile_rows, word))
+        let tile_rows = if rows < tuning.many * side { cut(rows, side, side, threads) } else { side };
+        (tile_rows, cut(columns, (side * side / tile_rows).min(threads / 2), tile_rows, threads))
     };
     Some(Tiles {
         word,
@@ -295,6 +321,15 @@ pub(super) fn has_small_tiles(query: &Query<'_>) -> bool {
     query.found::<Tiles>().is_some_and(|tiles| tiles.rows.saturating_mul(tiles.columns) <= most)
 }
 
+/// Whether tiles serve a call with as many columns as square ones have: both sides see lines as long as those of boxes of more axes, with less arithmetic.
+pub(super) fn has_full_tiles(query: &Query<'_>) -> bool {
+    let tuning = &query.tuning().tiles;
+    serving(query).is_some_and(|(tiles, _)| {
+        let (side, column) = (tuning.side(tiles.word), tiles.rows * u64::from(tiles.word));
+        u64::from(tiles.tile_columns) >= side && query.call.bytes >= column.saturating_mul(side)
+    })
+}
+
 /// Serves calls of many columns.
 pub(super) fn admits(query: &Query<'_>) -> Option<TilesKernel> {
     serving(query).filter(|_| !has_small_planes(query)).map(|(_, kernel)| kernel)
@@ -360,14 +395,24 @@ impl KernelFamily for TilesKernel {
         let Analysis { layout, tuning: Tuning { tiles: tuning, .. }, .. } = instance.analysis;
         let Tiles { word, stream, column, rows, columns, stride, tile_columns, .. } = *tiles;
         let tile_rows = tiles.rows_of_tile(self.shifted);
-        let words = tile_rows * tile_columns;
+        // Lines of the tile that a step has whole; 0 where a line has more words than the block has threads.
+        let (rows_at_once, columns_at_once) = (instance.threads / tile_columns, instance.threads / tile_rows);
+        let steps = |lines: u32, at_once: u32, line: u32| match at_once {
+            0 => (lines * line).div_ceil(instance.threads),
+            _ => lines.div_ceil(at_once),
+        };
         // Words that are unaligned need their neighbours too.
-        let load_steps = (words + tile_columns).div_ceil(instance.threads);
+        let load_steps = if instance.packs() {
+            steps(tile_rows + 1, rows_at_once, tile_columns)
+        } else {
+            ((tile_rows + 1) * tile_columns).div_ceil(instance.threads)
+        };
         let values = context! {
-            rows, columns, neighbour_stride => stride, tile_rows, tile_columns, load_steps,
+            rows, columns, neighbour_stride => stride, tile_rows, tile_columns, load_steps, rows_at_once, columns_at_once,
             pitch => tiles.pitch(self.shifted),
             shifted => self.shifted,
-            steps => words.div_ceil(instance.threads),
+            memory_steps => steps(tile_rows, rows_at_once, tile_columns),
+            packed_steps => steps(tile_columns, columns_at_once, tile_rows),
             loads => load_steps.min(tuning.shifted_loads),
             row_places => tiles.row_places(layout, *self, instance.direction, tuning),
             tile_bytes => tiles.shared_bytes(self.shifted).next_multiple_of(PLACE),
@@ -375,8 +420,8 @@ impl KernelFamily for TilesKernel {
             line_columns => tiles.line_columns(),
         };
         let planes = AddressFunction::Planes { word, stream, column };
-        // Where warps have parts of two rows, the arithmetic takes registers that keep loads under way elsewhere.
-        let resident_blocks = if tiles.has_whole_warps() { 1 } else { tuning.resident_blocks };
+        let resident = if instance.packs() { &tuning.packing_blocks } else { &tuning.unpacking_blocks };
+        let resident_blocks = resident[word.ilog2() as usize];
         Some(KernelText { values, resident_blocks, ..KernelText::new("tiles", word, vec![planes]) })
     }
 

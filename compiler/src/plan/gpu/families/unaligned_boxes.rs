@@ -114,7 +114,12 @@ pub(super) fn admits(query: &Query<'_>) -> Option<UnalignedBoxesKernel> {
     let packed = if query.unpacks() { u64::from(kernel.packed * boxes.word) < ALIGNED } else { kernel.packed == 1 };
     let single = packed && u64::from(kernel.memory * boxes.word) < ALIGNED;
     let near = boxes.runs().1 < query.tuning().boxes.most_unaligned_run;
-    let serves = axes > 2 && single && near && !tiles::has_small_planes(query);
+    let tiled = if query.unpacks() {
+        tiles::has_full_tiles(query)
+    } else {
+        tiles::serving(query).is_some() && boxes.near_run() >= query.tuning().boxes.long_single
+    };
+    let serves = axes > 2 && single && near && !tiled && !tiles::has_small_planes(query);
     (serves && fitting(query).is_some()).then_some(UnalignedBoxesKernel)
 }
 

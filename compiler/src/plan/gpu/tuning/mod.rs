@@ -164,8 +164,10 @@ pub(crate) struct TilesTuning {
     pub(crate) shifted_loads: u32,
     /// Columns of a tile from which on a block notes where its rows are in memory, if the arithmetic may be slower than the memory.
     pub(crate) noted_columns: u32,
-    /// Blocks that a multiprocessor has registers for, where the columns of a tile are not those of whole warps.
-    pub(crate) resident_blocks: u32,
+    /// Blocks that a multiprocessor has registers for in packs of words of 1, 2, 4, 8 and 16 bytes: 1 bounds nothing.
+    pub(crate) packing_blocks: [u32; 5],
+    /// The same in unpacks.
+    pub(crate) unpacking_blocks: [u32; 5],
     /// Words of a plane up to which boxes of more axes are faster in packs.
     pub(crate) small_words: u64,
     /// Bytes of memory that a plane spans, at most, of planes that are packed word by word.
@@ -174,6 +176,13 @@ pub(crate) struct TilesTuning {
     pub(crate) small_unpack: u64,
     /// The same of unpacks of words that are wider than a bank of shared memory.
     pub(crate) small_wide_unpack: u64,
+}
+
+impl TilesTuning {
+    /// Rows and columns of a square tile.
+    pub(crate) fn side(&self, word: u32) -> u64 {
+        if word < 8 { self.narrow_side } else { self.wide_side }
+    }
 }
 
 /// The numbers of `families/boxes.rs`.

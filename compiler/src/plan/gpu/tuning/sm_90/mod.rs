@@ -88,9 +88,10 @@ pub(crate) static SM_90: Tuning = Tuning {
         wide_side: 32,
         many: 4,
         shifted_loads: 9,
-        // By the instructions of the kernels (19 a word for 31) and their registers (48 for 80), not by time.
+        // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: 48 drawn arrays, half of them new, on an H200.
         noted_columns: 8,
-        resident_blocks: 5,
+        packing_blocks: [8, 8, 8, 6, 6],
+        unpacking_blocks: [5, 5, 1, 1, 1],
         // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: planes of 40 to 360 words.
         small_words: 384,
         // Measured in `bench/results/2026-11-28-gpu-small-planes.md`: planes of 14 shapes.
@@ -108,8 +109,9 @@ pub(crate) static SM_90: Tuning = Tuning {
         run_bytes: 512,
         min_run: 64,
         min_pack_run: 1024,
+        // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: rows of 50 and 66 bytes, and of 17.
+        long_single: 32,
         // Measured in `bench/results/2026-11-28-gpu-peers.md`.
-        long_single: 64,
         short_near: 256,
         // Measured in `bench/results/2026-11-28-gpu-small-planes.md`.
         most_unaligned_run: 8 << 10,
@@ -131,7 +133,7 @@ pub(crate) static SM_90: Tuning = Tuning {
         // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: 18 and 40 fields.
         many_fields: 32,
         unpack_before_tiles: 2,
-        few_fields: 24,
+        few_fields: 16,
         tiled_fields: 32..56,
     },
     columns: ColumnsTuning {
