@@ -406,6 +406,7 @@ def main():
     parser.add_argument("--layouts", type=int, default=42)
     parser.add_argument("--mebibytes", type=int, default=64)
     parser.add_argument("--seconds", type=int, default=480)
+    parser.add_argument("--only", default="", help="only classes whose name contains this; as many layouts are drawn")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit(4)
@@ -422,6 +423,8 @@ def main():
                 break
             packed = arguments.mebibytes << 20
             case = CLASSES[number % len(CLASSES)](draws, packed)
+            if arguments.only not in case.name:
+                continue
             figures += measure(case, clock, others, out)
     print_tables(figures)
 
