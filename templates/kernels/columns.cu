@@ -91,10 +91,10 @@ static __device__ __forceinline__ void move_block(
     __shared__ uint4 shared[{{ shared // 16 }}];
 {%- endif %}
     u8 *const stage = (u8 *)shared;
-    const u64 element = block / {{ tiles }}, record = block % {{ tiles }} * (u64){{ tile_records }};
+    const u64 array = block / {{ tiles }}, record = block % {{ tiles }} * (u64){{ tile_records }};
     const u32 count = (u32)min((u64){{ tile_records }}, {{ records }} - record);
-    u8 *place_of = memory + ((i64)(first / {{ size }} + element) * {{ extent }} + {{ low }} + (i64)record * {{ stride }});
-    u8 *column = packed + element * {{ size }};
+    u8 *place_of = memory + (outer({{ context }}tables, (index)(first / {{ size }} + array)) + {{ low }} + (i64)record * {{ stride }});
+    u8 *column = packed + array * {{ size }};
 {%- if pack %}
     // The tile lies in shared memory as it does in memory, where it may begin inside an aligned word.
     const u32 head = (u32)(u64)place_of & 15;

@@ -231,7 +231,9 @@ impl Run {
         let whole = [asked.first, asked.bytes].iter().all(|at| at.is_multiple_of(plan.layout().size()));
         let by_columns = |kernel: &&GenericKernel| {
             let Variant { direction: its, family, .. } = kernel.variant;
-            plan.found::<Columns>().is_some() && whole && its == direction && matches!(family, Family::Columns(_))
+            let are_elements =
+                plan.found::<Columns>().is_some_and(|columns| columns.array == plan.layout().root().node);
+            are_elements && whole && its == direction && matches!(family, Family::Columns(_))
         };
         let lines = cuda::GENERIC_KERNELS
             .iter()

@@ -40,8 +40,13 @@ pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant, length: us
     Ok(format!("\nnamespace {namespace} {{\n\n{body}\n{}\n}}\n", render("entry", &entry)?))
 }
 
-/// The columns of a layout, behind what the elements of a call span.
-pub(super) fn numbers(columns: &Columns, extent: i64, direction: Direction, prefetches: bool) -> [u64; NUMBERS] {
+/// The columns of elements of an extent whose arrays begin at an offset, behind what the elements of a call span.
+pub(super) fn numbers(
+    columns: &Columns,
+    (extent, offset): (i64, i64),
+    direction: Direction,
+    prefetches: bool,
+) -> [u64; NUMBERS] {
     let (size_magic, shift) = magic(columns.size);
     let part = |column: &Column| match direction {
         Direction::Pack => (columns.tile_records(direction) * column.width).div_ceil(4).div_ceil(32 * ITEM_ROUNDS),
@@ -55,7 +60,7 @@ pub(super) fn numbers(columns: &Columns, extent: i64, direction: Direction, pref
         columns.size,
         size_magic,
         extent as u64,
-        columns.low as u64,
+        offset.wrapping_add(columns.low) as u64,
         columns.records,
         // More tiles than this have no grid.
         pair(shift.into(), columns.tiles(direction).min(u32::MAX.into())),

@@ -95,10 +95,10 @@ impl Interpreted {
         for (word, eight) in program.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*eight);
         }
-        let columns = plan.found::<Columns>().map(|columns| {
+        let columns = plan.found::<Columns>().filter(|columns| columns.are_elements(layout)).map(|columns| {
             let of = |direction| {
                 let prefetches = direction == Direction::Unpack && columns.mostly_in_part();
-                interpreted_columns::numbers(columns, layout.extent(), direction, prefetches)
+                interpreted_columns::numbers(columns, (layout.extent(), root.offset), direction, prefetches)
             };
             Box::new([of(Direction::Pack), of(Direction::Unpack)])
         });

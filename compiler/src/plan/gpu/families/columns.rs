@@ -2,11 +2,11 @@
 
 use super::tiles::{self, Tiles};
 use super::{Generic, Instance, KernelFamily, Query};
-use crate::layout::{Edge, Layout, Node};
+use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    Analysis, ColumnsTuning, Grid, KernelText, LINE, LibraryPart, SECTOR, Structure, Tuning, Units, WARP, alignment,
-    number, signed, word_type,
+    AddressFunction, Analysis, ColumnsTuning, Grid, KernelText, LINE, LibraryPart, SECTOR, Structure, Tuning, Units,
+    WARP, alignment, number, signed, word_type,
 };
 use minijinja::{Value, context};
 use std::collections::BTreeMap;
@@ -31,28 +31,30 @@ const WIDEST_RECORD: u64 = 256;
 pub struct Column {
     /// Offset in memory from the first byte of the record that any field has, in bytes.
     pub offset: u64,
-    /// Offset of the field of record 0 in the packed element, in bytes.
+    /// Offset of the field of record 0 in the packed array, in bytes.
     pub packed: u64,
     /// Length in bytes.
     pub width: u64,
 }
 
-/// How the elements of a layout are moved through shared memory, if each is an array of records.
+/// How a layout is moved through shared memory whose elements are arrays of records, or several such arrays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// Records of an element.
+    /// The node of an array.
+    pub array: NodeId,
+    /// Records of an array.
     pub records: u64,
     /// Bytes from record to record in memory.
     pub stride: u64,
-    /// Offset in memory of the first byte of record 0 that any field has, from the beginning of its element, in bytes.
+    /// Offset in memory of the first byte of record 0 that any field has, from the beginning of its array, in bytes.
     pub low: i64,
     /// Bytes from the first to behind the last that any field of a record has.
     pub span: u64,
-    /// Packed bytes of an element.
+    /// Packed bytes of an array.
     pub size: u64,
     /// The fields, in packed order.
     pub columns: Vec<Column>,
-    /// Divides where every element and every record is in memory, but for the address of element 0: a power of two.
+    /// Divides where every array and every record is in memory, but for the address of element 0: a power of two.
     starts: u32,
     /// Records of a tile, in packs and in unpacks.
     tile_records: [u64; 2],
@@ -164,18 +166,37 @@ impl Columns {
         }
     }
 
-    /// Tiles of an element.
+    /// Whether each element of the layout is one array.
+    pub(crate) fn are_elements(&self, layout: &Layout) -> bool {
+        self.array == layout.root().node
+    }
+
+    /// Tiles of an array.
     pub(crate) fn tiles(&self, direction: Direction) -> u64 {
         self.records.div_ceil(self.tile_records(direction))
     }
 }
 
-/// Finds the columns of a layout whose elements are arrays of records.
+/// Finds the arrays of records of a layout: its elements, or the copies of its outer streams.
 fn find(analysis: &Analysis) -> Option<Columns> {
     let Analysis { layout, tuning: Tuning { columns: tuning, .. }, .. } = analysis;
-    let root = layout.root();
+    let mut at = layout.root();
+    let mut starts = layout.extent() as u64;
+    loop {
+        starts |= at.offset as u64;
+        if let Some(columns) = consider(layout, at.node, tuning) {
+            return Some(Columns { starts: alignment(starts | columns.stride), ..columns });
+        }
+        let Node::Stream { stride, child, .. } = layout.node(at.node) else { return None };
+        starts |= *stride as u64;
+        at = *child;
+    }
+}
+
+/// The columns of a node, if it is an array of records that is packed field by field.
+fn consider(layout: &Layout, array: NodeId, tuning: &ColumnsTuning) -> Option<Columns> {
     let mut found = FoundColumns { array: None, columns: Vec::new(), packed: 0 };
-    found.collect(layout, root)?;
+    found.collect(layout, Edge { offset: 0, node: array })?;
     let (records, stride) = found.array?;
     let low = found.columns.iter().map(|(offset, ..)| *offset).min()?;
     let high = found.columns.iter().map(|(offset, _, width)| offset + *width as i64).max()?;
@@ -186,22 +207,13 @@ fn find(analysis: &Analysis) -> Option<Columns> {
         .map(|&(offset, packed, width)| Column { offset: offset.abs_diff(low), packed, width })
         .collect();
     let record_size: u64 = columns.iter().map(|column| column.width).sum();
-    let places = layout.extent() as u64 | stride;
     let tile_records = [Direction::Pack, Direction::Unpack].map(|direction| tile_records(direction, stride, tuning));
     // All sectors of memory are read.
     let full = stride <= SECTOR || record_size.saturating_mul(2) >= stride;
     let fits = stride <= WIDEST_RECORD && records >= tile_records[Direction::Pack as usize];
     let pays = columns.len() > 1 && span <= stride && full && fits;
-    pays.then(|| Columns {
-        records,
-        stride,
-        low,
-        span,
-        size: layout.size(),
-        columns,
-        starts: alignment(places | root.offset as u64),
-        tile_records,
-    })
+    let size = layout.measure(array).size;
+    pays.then_some(Columns { array, records, stride, low, span, size, columns, starts: 1, tile_records })
 }
 
 /// Records of a tile of records `stride` bytes apart: whole sectors of columns of single bytes.
@@ -268,7 +280,8 @@ pub(super) fn before_tiles(query: &Query<'_>, tiles: &Tiles) -> bool {
         Direction::Pack => word <= tuning.pack_before_tiles,
         Direction::Unpack => {
             let counts = &tuning.unpack_before_tiles[word.trailing_zeros().min(4) as usize];
-            counts.contains(&(columns.columns.len() as u64))
+            let several = !columns.are_elements(&query.analysis.layout);
+            counts.contains(&(columns.columns.len() as u64)) && !(several && tuning.full_tiles.contains(&tiles.columns))
         }
     };
     serving(query).is_some_and(faster)
@@ -321,15 +334,20 @@ impl KernelFamily for ColumnsKernel {
             stride => columns.stride,
             span => columns.span,
             low => signed(columns.low),
-            extent => signed(instance.analysis.layout.extent()),
             size => number(columns.size),
             ..own
         };
-        Some(KernelText { values, library, ..KernelText::new("columns", 1, vec![]) })
+        let outer = AddressFunction::Records { record: columns.array, size: columns.size };
+        Some(KernelText { values, library, ..KernelText::new("columns", 1, vec![outer]) })
     }
 
-    fn generic(&self, _query: &Query<'_>) -> Generic {
-        Generic::Columns
+    fn generic(&self, query: &Query<'_>) -> Generic {
+        let layout = &query.analysis.layout;
+        if query.found::<Columns>().is_some_and(|columns| columns.are_elements(layout)) {
+            Generic::Columns
+        } else {
+            tiles::admits(query).map_or_else(|| Generic::words_or_bytes(query), |tiles| tiles.generic(query))
+        }
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -262,6 +262,8 @@ pub(crate) struct ColumnsTuning {
     pub(crate) pack_before_tiles: u32,
     /// How many columns of 1, 2, 4, 8 and 16 bytes do so in unpacks.
     pub(crate) unpack_before_tiles: [Range<u64>; 5],
+    /// Numbers of columns whose tiles have half a warp or a whole one in each row, and unpack several arrays of an element faster.
+    pub(crate) full_tiles: [u64; 2],
 }
 
 /// The numbers of `families/groups.rs`.

@@ -146,6 +146,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         // Measured in `bench/results/2026-11-25-gpu-families.md`. Tiles are faster where 64 words fill the rows of whole warps.
         pack_before_tiles: 4,
         unpack_before_tiles: [0..u64::MAX, 0..64, 0..64, 5..32, 3..10],
+        // Tiles of 16 columns of bytes reach 1,037 GB/s on an H200 (`bench/results/2026-11-28-gpu-drawn-h200.md`); of 32 estimated.
+        full_tiles: [16, 32],
     },
     groups: GroupsTuning {
         // Measured in `bench/results/2026-11-26-gpu-groups.md`. Stores follow soon behind the requests of their sectors.
