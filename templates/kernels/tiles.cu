@@ -120,7 +120,7 @@ static __device__ __forceinline__ void move_block(
 {%- if rows_at_once %}
     const u32 memory_x = threadIdx.x % {{ tile_columns }}, memory_y = threadIdx.x / {{ tile_columns }};
 {%- endif %}
-{%- if columns_at_once %}
+{%- if columns_at_once and (pack or not shifted) %}
     const u32 packed_y = threadIdx.x % {{ tile_rows }}, packed_x = threadIdx.x / {{ tile_rows }};
 {%- endif %}
     // Threads may have no word in a step. All loads of a thread are under way before its first store to shared memory.
