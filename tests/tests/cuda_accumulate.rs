@@ -46,13 +46,14 @@ fn plain(name: &str, bytes: u64) -> Subject {
     Subject::new(name.to_owned(), dtc_compiler::layout::Layout::parse(&text).unwrap(), 3)
 }
 
-/// A random call of whole elements.
-fn call(subject: &Subject, size: u64, rng: &mut SmallRng) -> (Fragment, Placement, Call) {
+/// A random call of whole elements, at addresses that are aligned as allocations are, or at any.
+fn call(subject: &Subject, size: u64, aligned: bool, rng: &mut SmallRng) -> (Fragment, Placement, Call) {
     let total = subject.layout.size();
     let elements = total / size;
     let taken = rng.random_range(1..=elements.min(CALL / size));
     let first = if rng.random_bool(0.3) { 0 } else { rng.random_range(0..=elements - taken) * size };
     let placement = match rng.random_range(0..5) {
+        _ if aligned => Placement::aligned(rng, 256),
         0 => Placement::random(rng),
         1 => Placement { memory: 256, ..Placement::random(rng) },
         2 => Placement::aligned(rng, 8),
@@ -106,9 +107,15 @@ fn every_reduction() {
             Element::F32 | Element::F64 | Element::C128 | Element::DoubleInt | Element::U8 => 3,
             _ => 1,
         };
-        for _ in 0..own {
-            let subject = subjects.choose(&mut rng).expect("a layout");
-            let (fragment, placement, call) = call(subject, size, &mut rng);
+        for number in 0..own {
+            // The first of several has words of whole elements, for which few layouts are aligned.
+            let first = own > 1 && number == 0;
+            let wide: Vec<&Subject> = subjects
+                .iter()
+                .filter(|subject| !first || u64::from(subject.plan.granularity().word()) >= size)
+                .collect();
+            let subject = wide.choose(&mut rng).expect("a layout");
+            let (fragment, placement, call) = call(subject, size, first, &mut rng);
             let plan = &subject.plan;
             // The generic kernel of every reduction, and compiled ones of the others for a third.
             let compiled = own > 1 || at.is_multiple_of(3) || is_full();

@@ -229,7 +229,10 @@ pub(super) fn admits(query: &Query<'_>) -> Option<FieldsKernel> {
     let kernel = kernel(fields, query);
     let tuning = &query.tuning().fields;
     let least = if query.aligned_word() == 1 { tuning.min_bytes_odd } else { tuning.min_bytes };
-    let pays = query.call.bytes >= least && fields.pay(kernel) && !(query.unpacks() && fields.interleaved);
+    // Sectors of such fields are read for several of the records that tiles read at once.
+    let shared = |(tiles, _): (&Tiles, _)| tiles.columns >= tuning.shared_columns;
+    let interleaved = fields.interleaved && (query.unpacks() || tiles::serving(query).is_some_and(shared));
+    let pays = query.call.bytes >= least && fields.pay(kernel) && !interleaved;
     let before = |(tiles, _): (&Tiles, _)| before_tiles(query, tiles) || columns::before_tiles(query, tiles);
     (pays && tiles::serving(query).is_none_or(before)).then_some(kernel)
 }

@@ -237,6 +237,8 @@ pub(crate) struct FieldsTuning {
     pub(crate) pack_before_tiles: u32,
     /// Records of this many fields of that length, and of more, go behind tiles in packs.
     pub(crate) many_fields: u64,
+    /// Columns of tiles from which on these pack fields faster whose sectors several records share.
+    pub(crate) shared_columns: u64,
     /// Fields of at most this many bytes go before tiles in unpacks.
     pub(crate) unpack_before_tiles: u32,
     /// Of fields of 4 bytes, records of fewer fields do so in unpacks.

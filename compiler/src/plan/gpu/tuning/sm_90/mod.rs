@@ -130,8 +130,9 @@ pub(crate) static SM_90: Tuning = Tuning {
         loads: 16,
         // Measured in `bench/results/2026-11-25-gpu-families.md`. Tiles whose rows fill no whole warps are slower than fields, except those of 32 to 55 rows.
         pack_before_tiles: 4,
-        // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: 18 and 40 fields.
+        // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: 18 and 40 fields, and 8 columns of halves.
         many_fields: 32,
+        shared_columns: 8,
         unpack_before_tiles: 2,
         few_fields: 16,
         tiled_fields: 32..56,
