@@ -9,7 +9,6 @@
  * failures, then how many types, bytes and calls there were and how many calls failed. Returns 1 if one failed.
  */
 #include <complex.h>
-#include <stdarg.h>
 
 #include "types.h"
 
@@ -57,19 +56,9 @@ static MPI_Op operation_for(enum class class) {
     }
 }
 
-static long type_number, failures, calls;
-static int rank, ranks, locks, gets;
-
-static void fail(const char *form, ...) {
-    if (failures++ < 5) {
-        va_list arguments;
-        va_start(arguments, form);
-        fprintf(stderr, "accumulate: rank %d, type %ld: ", rank, type_number);
-        vfprintf(stderr, form, arguments);
-        fputc('\n', stderr);
-        va_end(arguments);
-    }
-}
+static check reductions = {"reductions", 0};
+static long calls;
+static int ranks, locks, gets;
 
 /* Contiguous values that a process has for a type, the same whoever asks. `salt` tells those of the window from those that are added. */
 static unsigned char *values(enum class class, long bytes, int of_rank, int salt) {
@@ -225,7 +214,7 @@ static void call(const place *in, const side *origin, const side *target, const 
 }
 
 /* A call on elements of three types, and what it should leave. */
-static void check(const place *in, enum class class, const side *origin, const side *target, const side *result) {
+static void check_call(const place *in, enum class class, const side *origin, const side *target, const side *result) {
     int from = (rank + ranks - 1) % ranks, to = (rank + 1) % ranks;
     long packed = target->laid.bytes;
     MPI_Op operation = operation_for(class);
@@ -279,7 +268,7 @@ static long one_type(const place *in) {
     int fits = target.laid.span < ROOM / 2 - GUARD && !target.laid.repeats && !origin.laid.repeats;
     fits &= !gets || !result.laid.repeats;
     if (fits) {
-        check(in, kinds[kind].class, &origin, &target, gets ? &result : NULL);
+        check_call(in, kinds[kind].class, &origin, &target, gets ? &result : NULL);
     }
     drop(&target);
     drop(&origin);
@@ -291,6 +280,7 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    checking = &reductions;
     long types = argc > 1 ? atol(argv[1]) : 500, bytes = 0;
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     const char *words = argc > 3 ? argv[3] : "";
@@ -315,13 +305,13 @@ int main(int argc, char **argv) {
     if (rank == 0) {
         printf("%ld types: %ld bytes, %ld calls\n", types, bytes, calls);
     }
-    if (failures > 0) {
-        printf("rank %d: %ld failed\n", rank, failures);
+    if (reductions.failures > 0) {
+        printf("rank %d: %ld failed\n", rank, reductions.failures);
     }
     MPI_Win_free(&in.window);
     if (!allocated) {
         free(memory);
     }
     MPI_Finalize();
-    return failures > 0;
+    return reductions.failures > 0;
 }

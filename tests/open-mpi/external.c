@@ -6,8 +6,6 @@
  *
  * Nothing that is checked is specific to dtc. Prints how many types there were, after the first failures. Returns 1 if one failed.
  */
-#include <stdarg.h>
-
 #include "types.h"
 
 enum { LARGE = 300000 };
@@ -20,20 +18,9 @@ static const struct {
              {MPI_FLOAT, 4},  {MPI_DOUBLE, 8}, {MPI_INT64_T, 8},         {MPI_UINT64_T, 8},           {MPI_2INT, 4}, {MPI_LONG_LONG, 8},
              {MPI_DOUBLE, 8}, {MPI_INT, 4},    {MPI_C_FLOAT_COMPLEX, 4}, {MPI_C_DOUBLE_COMPLEX, 8}};
 
-static long type_number, failures;
+static check conversions = {"external32", 0};
 
-static void fail(const char *form, ...) {
-    if (failures++ < 5) {
-        va_list arguments;
-        va_start(arguments, form);
-        fprintf(stderr, "external: type %ld: ", type_number);
-        vfprintf(stderr, form, arguments);
-        fputc('\n', stderr);
-        va_end(arguments);
-    }
-}
-
-static void check(const drawn *made, long count, const elements *laid, long value) {
+static void convert(const drawn *made, long count, const elements *laid, long value) {
     MPI_Aint size = -1, position = 3;
     MPI_Pack_external_size("external32", (int)count, made->type, &size);
     if (size != laid->bytes) {
@@ -75,6 +62,7 @@ static void check(const drawn *made, long count, const elements *laid, long valu
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
+    checking = &conversions;
     long types = argc > 1 ? atol(argv[1]) : 500, bytes = 0;
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     for (type_number = 0; type_number < types; type_number++) {
@@ -88,12 +76,12 @@ int main(int argc, char **argv) {
         MPI_Type_commit(&made.type);
         long count = draw(0, 9) == 0 && made.bytes > 0 ? 1 + LARGE / made.bytes : draw(0, 4);
         elements laid = lay_out(&made, count, 1 + (int)type_number);
-        check(&made, count, &laid, kinds[kind].value);
+        convert(&made, count, &laid, kinds[kind].value);
         bytes += laid.bytes;
         end(&laid);
         release(&made);
     }
-    printf("%ld types, %ld bytes, %ld failed\n", types, bytes, failures);
+    printf("%ld types, %ld bytes, %ld failed\n", types, bytes, conversions.failures);
     MPI_Finalize();
-    return failures > 0;
+    return conversions.failures > 0;
 }

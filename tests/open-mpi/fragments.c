@@ -11,7 +11,6 @@
 #include "opal_config.h"
 
 #include <setjmp.h>
-#include <stdarg.h>
 
 #include "opal/datatype/opal_convertor.h"
 
@@ -19,38 +18,22 @@
 
 enum { LARGE = 300000 };
 
-static long type_number;
-static int rank;
-
-/* What is checked of a type, and how many types failed it. */
-enum check { PACK, LIST, COPY, WHOLE, UNPACK, MESSAGE, CHECKS };
-static const char *const names[CHECKS] = {"pack in fragments", "list of pieces", "copy", "MPI_Pack and MPI_Unpack",
-                                          "unpack out of order", "message"};
+enum { PACK, LIST, COPY, WHOLE, UNPACK, MESSAGE, CHECKS };
+static check checks[CHECKS] = {{"pack in fragments", 0},       {"list of pieces", 0},      {"copy", 0},
+                               {"MPI_Pack and MPI_Unpack", 0}, {"unpack out of order", 0}, {"message", 0}};
 static const char *const words[CHECKS] = {"pack", "list", "copy", "whole", "unpack", "message"};
 static const char *wanted = "pack list copy whole unpack message";
-static enum check checking;
-static long failures[CHECKS];
 static jmp_buf next_check;
 
 /* Ends a check. What it allocated stays. */
-static void fail(const char *form, ...) {
-    if (failures[checking]++ < 3) {
-        va_list arguments;
-        va_start(arguments, form);
-        fprintf(stderr, "fragments: rank %d, type %ld, %s: ", rank, type_number, names[checking]);
-        vfprintf(stderr, form, arguments);
-        fputc('\n', stderr);
-        va_end(arguments);
-    }
-    longjmp(next_check, 1);
-}
+#define END_CHECK(...) (fail(__VA_ARGS__), longjmp(next_check, 1))
 
 static unsigned char expected(const elements *laid, long at) { return laid->memory[laid->at[at] - laid->low]; }
 
 static void expect_packed(const elements *laid, const unsigned char *packed, long from, long bytes) {
     for (long at = from; at < from + bytes; at++) {
         if (packed[at - from] != expected(laid, at)) {
-            fail("packed byte %ld of %ld: expected %d, found %d", at, laid->bytes, expected(laid, at), packed[at - from]);
+            END_CHECK("packed byte %ld of %ld: expected %d, found %d", at, laid->bytes, expected(laid, at), packed[at - from]);
         }
     }
 }
@@ -64,7 +47,7 @@ static void expect_unpacked(const elements *laid, const unsigned char *packed, l
     }
     for (long at = 0; at < laid->span + 2 * GUARD; at++) {
         if (laid->memory[at - GUARD] != image[at]) {
-            fail("byte %ld of %ld in memory: expected %d, found %d", at - GUARD, laid->span, image[at], laid->memory[at - GUARD]);
+            END_CHECK("byte %ld of %ld in memory: expected %d, found %d", at - GUARD, laid->span, image[at], laid->memory[at - GUARD]);
         }
     }
     free(image);
@@ -80,7 +63,7 @@ static opal_convertor_t *prepared(const drawn *made, long count, const elements 
     int status = send ? opal_convertor_prepare_for_send(convertor, described(made), (size_t)count, base(laid))
                       : opal_convertor_prepare_for_recv(convertor, described(made), (size_t)count, base(laid));
     if (status != OPAL_SUCCESS) {
-        fail("prepare: expected status 0, found %d", status);
+        END_CHECK("prepare: expected status 0, found %d", status);
     }
     return convertor;
 }
@@ -125,21 +108,21 @@ static void pack_in_fragments(const drawn *made, long count, const elements *lai
         }
         done = opal_convertor_pack(convertor, iov, &buffers, &moved);
         if (done < 0 || buffers > given) {
-            fail("at %zu: expected 0 or 1 and at most %u buffers, found %d and %u", position, given, done, buffers);
+            END_CHECK("at %zu: expected 0 or 1 and at most %u buffers, found %d and %u", position, given, done, buffers);
         }
         size_t sum = 0;
         for (uint32_t at = 0; at < buffers; at++) {
             /* Some functions of Open MPI leave the length of a last buffer that they did not fill. */
             size_t length = iov[at].iov_len < moved - sum ? iov[at].iov_len : moved - sum;
             if ((long)length > lengths[at] || position + sum + length > (size_t)laid->bytes) {
-                fail("at %zu: expected at most %ld bytes in buffer %u, found %zu", position, lengths[at], at, length);
+                END_CHECK("at %zu: expected at most %ld bytes in buffer %u, found %zu", position, lengths[at], at, length);
             }
             expect_packed(laid, iov[at].iov_base, (long)(position + sum), (long)length);
             sum += length;
         }
         idle = sum == 0 ? idle + 1 : 0;
         if (sum != moved || (done == 1) != (position + sum == (size_t)laid->bytes) || idle > 100) {
-            fail("at %zu: expected %zu bytes and the end at %ld, found %zu and %d", position, sum, laid->bytes, moved, done);
+            END_CHECK("at %zu: expected %zu bytes and the end at %ld, found %zu and %d", position, sum, laid->bytes, moved, done);
         }
         position += sum;
     }
@@ -147,7 +130,7 @@ static void pack_in_fragments(const drawn *made, long count, const elements *lai
     uint32_t buffers = 1;
     size_t moved = 1;
     if (opal_convertor_pack(convertor, &last, &buffers, &moved) != 1 || moved != 0 || last.iov_len != 0) {
-        fail("behind the end: expected 1 and no bytes, found %zu", moved);
+        END_CHECK("behind the end: expected 1 and no bytes, found %zu", moved);
     }
     free(packed);
     OBJ_RELEASE(convertor);
@@ -187,7 +170,7 @@ static void unpack_out_of_order(const drawn *made, long count, elements *laid, c
         opal_convertor_set_position(convertor, &position);
         int done = opal_convertor_unpack(convertor, iov, &buffers, &moved);
         if (position != (size_t)from || done != (from + length == laid->bytes) || (long)moved != length) {
-            fail("at %ld: expected %ld bytes, found %zu at %zu, and %d", from, length, moved, position, done);
+            END_CHECK("at %ld: expected %ld bytes, found %zu at %zu, and %d", from, length, moved, position, done);
         }
     }
     expect_unpacked(laid, packed, laid->bytes);
@@ -215,19 +198,19 @@ static void list_pieces(const drawn *made, long count, const elements *laid) {
         size_t length = 0;
         done = opal_convertor_raw(convertor, iov, &pieces, &length);
         if (done < 0 || pieces > given || (pieces == 0 && !done)) {
-            fail("at %ld: expected 1 to %u pieces, found %u and %d", at, given, pieces, done);
+            END_CHECK("at %ld: expected 1 to %u pieces, found %u and %d", at, given, pieces, done);
         }
         for (uint32_t piece = 0; piece < pieces; piece++) {
             for (size_t byte = 0; byte < iov[piece].iov_len; byte++, at++) {
                 long found = (unsigned char *)iov[piece].iov_base + byte - (unsigned char *)base(laid);
                 if (at >= laid->bytes || found != laid->at[at]) {
-                    fail("packed byte %ld of %ld: expected displacement %ld, found %ld", at, laid->bytes,
-                         at < laid->bytes ? laid->at[at] : -1, found);
+                    END_CHECK("packed byte %ld of %ld: expected displacement %ld, found %ld", at, laid->bytes,
+                              at < laid->bytes ? laid->at[at] : -1, found);
                 }
             }
         }
         if (done != (at == laid->bytes)) {
-            fail("expected the end at %ld, found %d at %ld", laid->bytes, done, at);
+            END_CHECK("expected the end at %ld, found %d at %ld", laid->bytes, done, at);
         }
     }
     OBJ_RELEASE(convertor);
@@ -246,7 +229,7 @@ static void copy(const drawn *made, long count, const elements *from, const unsi
 
 /* A message of elements of one type into elements of another, from rank 0 to rank 1 and back. */
 static void send(const drawn *made, long count, const elements *laid, const drawn *other, long others, int freed) {
-    checking = MESSAGE;
+    checking = &checks[MESSAGE];
     if (strstr(wanted, words[MESSAGE]) == NULL || setjmp(next_check) != 0) {
         return;
     }
@@ -277,7 +260,7 @@ static void send(const drawn *made, long count, const elements *laid, const draw
     MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
     MPI_Get_count(&status, MPI_BYTE, &bytes);
     if (bytes != laid->bytes) {
-        fail("expected %ld bytes, found %d", laid->bytes, bytes);
+        END_CHECK("expected %ld bytes, found %d", laid->bytes, bytes);
     }
     expect_unpacked(&received, packed, laid->bytes);
     if (!freed) {
@@ -293,7 +276,7 @@ static void whole(const drawn *made, long count, elements *laid, const unsigned 
     int position = 0;
     MPI_Pack(base(laid), (int)count, made->type, found, (int)laid->bytes, &position, MPI_COMM_WORLD);
     if (position != laid->bytes) {
-        fail("MPI_Pack: expected %ld bytes, found %d", laid->bytes, position);
+        END_CHECK("MPI_Pack: expected %ld bytes, found %d", laid->bytes, position);
     }
     expect_packed(laid, found, 0, laid->bytes);
     if (!laid->repeats) {
@@ -312,11 +295,11 @@ static void move(const drawn *made, long count, elements *laid) {
         packed[at] = expected(laid, at);
     }
     for (volatile int at = PACK; at <= UNPACK; at++) {
-        checking = (enum check)at;
+        checking = &checks[at];
         if (strstr(wanted, words[at]) == NULL || setjmp(next_check) != 0) {
             continue;
         }
-        switch (checking) {
+        switch (at) {
         case PACK:
             pack_in_fragments(made, count, laid);
             break;
@@ -381,8 +364,8 @@ int main(int argc, char **argv) {
     }
     int failed = 0;
     for (int at = 0; at < CHECKS; at++) {
-        if (failures[at] > 0) {
-            printf("rank %d: %s: %ld failed\n", rank, names[at], failures[at]);
+        if (checks[at].failures > 0) {
+            printf("rank %d: %s: %ld failed\n", rank, checks[at].name, checks[at].failures);
             failed = 1;
         }
     }

@@ -3,6 +3,7 @@
  * folder that MPI compiles.
  */
 #include <mpi.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,28 @@ typedef struct {
     int repeats;
     unsigned char *memory; /* The byte at displacement `low`, GUARD bytes before it are the guard. */
 } elements;
+
+/* What is checked of a type, and how often that failed. */
+typedef struct {
+    const char *name;
+    long failures;
+} check;
+
+static check *checking;
+static long type_number;
+static int rank;
+
+/* Counts a failure of what is checked, and prints the first ones: what was expected, and what was found. */
+static void fail(const char *form, ...) {
+    if (checking->failures++ < 5) {
+        va_list arguments;
+        va_start(arguments, form);
+        fprintf(stderr, "rank %d, type %ld, %s: ", rank, type_number, checking->name);
+        vfprintf(stderr, form, arguments);
+        fputc('\n', stderr);
+        va_end(arguments);
+    }
+}
 
 static uint64_t state;
 
