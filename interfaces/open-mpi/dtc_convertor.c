@@ -35,6 +35,7 @@
 #ifdef CONVERTOR_ACCELERATOR
 #include "opal/mca/accelerator/accelerator.h"
 #include "opal/mca/accelerator/base/base.h"
+#include "opal/datatype/dtc_staging.h"
 #define ON_DEVICE CONVERTOR_ACCELERATOR
 #define LEFT CONVERTOR_ACCELERATOR_UNIFIED
 #else
@@ -335,10 +336,15 @@ void dtc_opal_prepare(opal_convertor_t *convertor) {
 }
 
 #ifdef CONVERTOR_ACCELERATOR
-const dtc_type *dtc_opal_device_type(const opal_convertor_t *convertor) {
+int dtc_opal_packs_on_device(const opal_convertor_t *convertor) {
     /* A convertor that has nothing to convert keeps the fAdvance of its last use. */
-    return (convertor->flags & (ON_DEVICE | CONVERTOR_NO_OP)) == ON_DEVICE && dtc_opal_serves(convertor) ? known_type(convertor->pDesc)
-                                                                                                         : NULL;
+    return (convertor->flags & (ON_DEVICE | CONVERTOR_NO_OP)) == ON_DEVICE && dtc_opal_serves(convertor);
+}
+
+void dtc_opal_stage_message(opal_convertor_t *convertor, size_t bytes) {
+    if (dtc_opal_packs_on_device(convertor)) {
+        dtc_opal_stage(convertor, known_type(convertor->pDesc), bytes);
+    }
 }
 #endif
 

@@ -1,5 +1,5 @@
 /*
- * What Open MPI calls of dtc_convertor.c, and from version 5 on of dtc_staging.c, at the places where `patch` puts the calls.
+ * What Open MPI calls of dtc_convertor.c, dtc_accumulate.c and dtc_external.c, at the places where `patch` puts the calls.
  */
 #ifndef DTC_CONVERTOR_H
 #define DTC_CONVERTOR_H
@@ -79,43 +79,23 @@ int32_t dtc_opal_unpack_external(struct opal_convertor_t *convertor, struct iove
 #pragma GCC visibility pop
 
 #ifdef CONVERTOR_ACCELERATOR
-
-/* The type of a convertor that dtc serves in memory of a GPU; null for others. */
-const struct dtc_type *dtc_opal_device_type(const struct opal_convertor_t *convertor);
-
-/*
- * Packs or unpacks a buffer of packed bytes, from the position of a convertor on, whose elements are on a GPU. Returns how many bytes,
- * or -1.
- */
-int64_t dtc_opal_move_packed(const struct opal_convertor_t *convertor, const struct dtc_type *type, const struct iovec *packed);
-
-/* Frees the staging memory, and says how many messages had some. */
-void dtc_opal_free_staging(long *sends, long *receives);
-
-/* Copies bytes of which some are in memory of a GPU, for btl/self: 1 if it did, 0 if all are the host's, -1 if the copy failed. */
-int dtc_opal_move(void *destination, const void *source, size_t bytes);
-
 #pragma GCC visibility push(default)
 
 /*
- * The rest is called by pml/ob1, which is in another library. Packed bytes of a whole message are staged in memory of the GPU, and sent
- * or received as contiguous ones. The convertor is that of the staged bytes in the meantime.
+ * Called by pml/ob1, which is in another library, as `dtc_opal_unstage` is. Packed bytes of a whole message are staged in memory of the
+ * GPU, and sent or received as contiguous ones. The convertor is that of the staged bytes in the meantime.
  */
 
 /* Whether dtc packs the bytes of a convertor on a GPU: they are then sent like those of the host. */
 int dtc_opal_packs_on_device(const struct opal_convertor_t *convertor);
 
-/* A send begins: packs its bytes, unless they are few. */
-void dtc_opal_stage_send(struct opal_convertor_t *convertor);
-
-/* A receive of `bytes` bytes has matched a send of contiguous memory of a GPU: takes staging memory for them, unless they are few. */
-void dtc_opal_stage_receive(struct opal_convertor_t *convertor, size_t bytes);
-
-/* A send or a receive ends: unpacks what was received. An error of Open MPI, or OPAL_SUCCESS, also if nothing was staged. */
-int dtc_opal_unstage(struct opal_convertor_t *convertor);
+/*
+ * A send begins, or a receive of `bytes` bytes has matched a send of contiguous memory of a GPU: takes staging memory for them, unless they
+ * are few. Those of a send are packed.
+ */
+void dtc_opal_stage_message(struct opal_convertor_t *convertor, size_t bytes);
 
 #pragma GCC visibility pop
-
 #endif
 
 #pragma GCC visibility pop

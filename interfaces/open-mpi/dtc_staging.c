@@ -14,12 +14,12 @@
 
 #include "opal/constants.h"
 #include "opal/datatype/opal_convertor.h"
-#include "opal/datatype/dtc_convertor.h"
 #include "opal/datatype/opal_datatype.h"
 #include "opal/mca/accelerator/accelerator.h"
 
 #include "opal/datatype/dtc.h"
 #include "opal/datatype/dtc_description.h"
+#include "opal/datatype/dtc_staging.h"
 
 /*
  * Fewest bytes of a message that is staged. Kernels write fewer into the fragments of the transport in host memory. Measured on two H200
@@ -58,6 +58,7 @@ typedef struct staging {
     int is_taken;
     size_t length, count;
     const opal_datatype_t *datatype;
+    const dtc_type *type;
     unsigned char *elements;
 } staging;
 
@@ -149,23 +150,6 @@ static staging *piece_of(const opal_convertor_t *convertor) {
     return piece;
 }
 
-/* Takes a piece for a message of a convertor; null if the message is not staged. */
-static staging *take_for(const opal_convertor_t *convertor, size_t bytes) {
-    int32_t kind, device;
-    if (bytes < least_staged() || bytes > convertor->local_size || dtc_opal_device_type(convertor) == NULL ||
-        dtc_memory_kind(convertor->pBaseBuf + convertor->pDesc->true_lb, &kind, &device) != DTC_OK || kind != DTC_MEMORY_DEVICE) {
-        return NULL;
-    }
-    staging *piece = take(DTC_MEMORY_DEVICE, device, (int64_t)bytes);
-    if (piece != NULL) {
-        piece->length = bytes;
-        piece->count = convertor->count;
-        piece->datatype = convertor->pDesc;
-        piece->elements = convertor->pBaseBuf;
-    }
-    return piece;
-}
-
 /*
  * Where the packed bytes of a piece are. Where the elements are, dtc asks CUDA: they may be in several allocations, of several kinds, and
  * that of the first byte is known.
@@ -229,29 +213,29 @@ int64_t dtc_opal_move_packed(const opal_convertor_t *convertor, const dtc_type *
     return status == DTC_OK ? done : -1;
 }
 
-int dtc_opal_packs_on_device(const opal_convertor_t *convertor) { return dtc_opal_device_type(convertor) != NULL; }
-
-void dtc_opal_stage_send(opal_convertor_t *convertor) {
-    staging *piece = take_for(convertor, convertor->local_size);
+void dtc_opal_stage(opal_convertor_t *convertor, const dtc_type *type, size_t bytes) {
+    int is_send = (convertor->flags & CONVERTOR_SEND) != 0;
+    int32_t kind, device;
+    if (bytes < least_staged() || bytes > convertor->local_size ||
+        dtc_memory_kind(convertor->pBaseBuf + convertor->pDesc->true_lb, &kind, &device) != DTC_OK || kind != DTC_MEMORY_DEVICE) {
+        return;
+    }
+    staging *piece = take(DTC_MEMORY_DEVICE, device, (int64_t)bytes);
     if (piece == NULL) {
         return;
     }
+    piece->length = bytes;
+    piece->count = convertor->count;
+    piece->datatype = convertor->pDesc;
+    piece->type = type;
+    piece->elements = convertor->pBaseBuf;
     dtc_transfer transfer = transfer_of(piece);
-    if (dtc_pack(dtc_opal_device_type(convertor), piece->elements, (int64_t)piece->count, 0, piece->memory, (int64_t)piece->length,
-                 NULL, &transfer) != DTC_OK) {
+    if (is_send && dtc_pack(type, piece->elements, (int64_t)piece->count, 0, piece->memory, (int64_t)bytes, NULL, &transfer) != DTC_OK) {
         give(piece);
         return;
     }
-    __atomic_add_fetch(&staged_sends, 1, __ATOMIC_RELAXED);
-    prepare(convertor, &opal_datatype_uint1, piece->length, piece->memory);
-}
-
-void dtc_opal_stage_receive(opal_convertor_t *convertor, size_t bytes) {
-    staging *piece = take_for(convertor, bytes);
-    if (piece != NULL) {
-        __atomic_add_fetch(&staged_receives, 1, __ATOMIC_RELAXED);
-        prepare(convertor, &opal_datatype_uint1, bytes, piece->memory);
-    }
+    __atomic_add_fetch(is_send ? &staged_sends : &staged_receives, 1, __ATOMIC_RELAXED);
+    prepare(convertor, &opal_datatype_uint1, bytes, piece->memory);
 }
 
 int dtc_opal_unstage(opal_convertor_t *convertor) {
@@ -263,8 +247,8 @@ int dtc_opal_unstage(opal_convertor_t *convertor) {
     prepare(convertor, piece->datatype, piece->count, piece->elements);
     if (!(convertor->flags & CONVERTOR_SEND)) {
         dtc_transfer transfer = transfer_of(piece);
-        if (dtc_unpack(dtc_opal_device_type(convertor), piece->elements, (int64_t)piece->count, 0, piece->memory,
-                       (int64_t)piece->length, NULL, &transfer) != DTC_OK) {
+        if (dtc_unpack(piece->type, piece->elements, (int64_t)piece->count, 0, piece->memory, (int64_t)piece->length, NULL,
+                       &transfer) != DTC_OK) {
             status = OPAL_ERROR;
         }
     }

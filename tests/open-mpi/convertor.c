@@ -20,6 +20,9 @@
 
 #include "opal/datatype/opal_convertor.h"
 #include "opal/datatype/dtc_convertor.h"
+#ifdef SKETCH_ACCELERATOR
+#include "opal/datatype/dtc_staging.h"
+#endif
 
 enum { GUARD = 64, POISON = 0xa5 };
 
@@ -397,7 +400,7 @@ static void expect_unstaged(const subject *of, opal_convertor_t *convertor, cons
 static void stage(const subject *of) {
     unsigned char *from = of->memory - of->low;
     opal_convertor_t sends = prepared(of, CONVERTOR_SEND, from);
-    dtc_opal_stage_send(&sends);
+    dtc_opal_stage_message(&sends, sends.local_size);
     expect_staged(of, &sends, of->bytes);
     if (memcmp(sends.pBaseBuf, of->packed, (size_t)of->bytes) != 0) {
         fail("stage: expected the bytes of the map, found others");
@@ -406,11 +409,11 @@ static void stage(const subject *of) {
         unsigned char *memory = (unsigned char *)elements_of((size_t)of->span + 2 * GUARD) + GUARD;
         memset(memory - GUARD, POISON, (size_t)of->span + 2 * GUARD);
         opal_convertor_t receives = prepared(of, CONVERTOR_RECV, memory - of->low);
-        dtc_opal_stage_receive(&receives, (size_t)of->bytes + 1);
+        dtc_opal_stage_message(&receives, (size_t)of->bytes + 1);
         if (receives.pDesc != &of->datatype) {
             fail("stage: expected a message that is too long to be left to Open MPI");
         }
-        dtc_opal_stage_receive(&receives, (size_t)of->bytes);
+        dtc_opal_stage_message(&receives, (size_t)of->bytes);
         expect_staged(of, &receives, of->bytes);
         if (receives.pBaseBuf == sends.pBaseBuf || dtc_opal_move(receives.pBaseBuf, sends.pBaseBuf, (size_t)of->bytes) != 1) {
             fail("stage: expected other memory of the GPU for the message that is received");

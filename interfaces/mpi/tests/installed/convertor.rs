@@ -111,7 +111,7 @@ fn compile(folder: &TempDir, options: &[&str], files: &[&str]) -> PathBuf {
     let mut compile = Command::new("cc");
     compile.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).args(options);
     compile.arg("-I").arg(folder.path()).arg("-I").arg(&tests).arg(tests.join("convertor.c"));
-    for name in ["dtc_convertor.h", "dtc_description.h"] {
+    for name in ["dtc_convertor.h", "dtc_description.h", "dtc_staging.h"] {
         std::fs::copy(sources.join(name), headers.join(name)).expect("a header");
     }
     for name in files {
