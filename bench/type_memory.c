@@ -1,6 +1,6 @@
 /*
  * Memory of committed datatypes: bytes of each of 10,000 that are alive at once, of a shape, each of another size. First committed
- * alone, then after 8 KiB and more of each were packed twice. Prints what the process has more (VmRSS).
+ * alone, then after 2,048 pieces and more of each were packed. Prints what the process has more (VmRSS).
  *
  *   type_memory 0|1|2          vectors, subarrays, or lists of blocks
  */
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TYPES = 10000, LIST = 64 };
+enum { TYPES = 10000, LIST = 64, PACKS = 2048 / LIST + 1 };
 
 static MPI_Datatype types[TYPES];
 
@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
     }
     long committed = resident();
     for (int at = 0; at < TYPES; at++) {
-        for (int time = 0; time < 2; time++) {
+        for (int time = 0; time < PACKS; time++) {
             int position = 0;
             MPI_Pack(memory, 1, types[at], packed, 64 << 20, &position, MPI_COMM_SELF);
         }

@@ -63,10 +63,10 @@ enum { COUNTS = 0xd7c0, DECIDED = 0xd7c1, SHORT_PIECES = 0xd7c2, LONG_PIECES = 0
 enum { LONG_PIECE = 4096 };
 
 /*
- * Packed bytes of a datatype that Open MPI moves before a dtc_type is made. Making one costs 1 to 3 us, as much as dtc gains in the
- * first 4 to 8 KiB of blocks of 16 bytes.
+ * Contiguous pieces of a datatype that Open MPI moves before a dtc_type is made, or values that it converts to external32. Making one
+ * costs 2 us, and dtc gains 1 to 2 ns a piece (bench/results/2026-11-28-open-mpi-one-sided.md).
  */
-enum { FIRST_BYTES = 8192 };
+enum { FIRST_PIECES = 2048 };
 
 /*
  * Average bytes of a contiguous piece up to which copies from type to type are dtc's, and the packed bytes from which on. dtc_copy
@@ -168,14 +168,22 @@ static int is_decided(uintptr_t known) {
 /* The type that serves host memory, null if Open MPI does. */
 static dtc_type *host_type(uintptr_t known) { return KIND(known) == LONG_PIECES ? NULL : (dtc_type *)CONTENT(known); }
 
-/* What is known of a datatype of which `bytes` of host memory are about to be moved. */
-static uintptr_t known_now(const opal_datatype_t *datatype, size_t bytes) {
+/* Whether Open MPI has moved enough of a datatype, in pieces of `piece` bytes, or of those that it has on average if that is 0. */
+static int is_enough(const opal_datatype_t *datatype, size_t moved, size_t piece) {
+    if (piece != 0) {
+        return moved >= FIRST_PIECES * piece;
+    }
+    return moved >= FIRST_PIECES && (double)moved * dtc_opal_pieces(datatype) >= FIRST_PIECES * (double)datatype->size;
+}
+
+/* What is known of a datatype of which `bytes` of host memory are about to be moved. `piece` is that of `is_enough`. */
+static uintptr_t known_now(const opal_datatype_t *datatype, size_t bytes, size_t piece) {
     uintptr_t found = __atomic_load_n(place(datatype), __ATOMIC_ACQUIRE);
     if (is_decided(found)) {
         return found;
     }
     size_t moved = bytes + (KIND(found) == COUNTS ? CONTENT(found) : 0);
-    int decides = moved >= FIRST_BYTES || setting() == ALWAYS;
+    int decides = setting() == ALWAYS || is_enough(datatype, moved, piece);
     uintptr_t next = decides ? described(datatype, 0) : MARK(COUNTS) | moved;
     while (!__atomic_compare_exchange_n(place(datatype), &found, next, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         if (is_decided(found)) {
@@ -326,7 +334,7 @@ static dtc_type *serving_type(const opal_convertor_t *convertor) {
         return NULL;
     }
     return may_be_on_device(convertor) ? device_type(convertor->pDesc)
-                                       : host_type(known_now(convertor->pDesc, convertor->local_size));
+                                       : host_type(known_now(convertor->pDesc, convertor->local_size, 0));
 }
 
 void dtc_opal_prepare(opal_convertor_t *convertor) {
@@ -395,7 +403,7 @@ static enum residence residence_of(char *destination, char *source) {
 
 /* The type that copies elements in host memory, null if Open MPI does. */
 static dtc_type *host_copy_type(const opal_datatype_t *datatype, size_t bytes) {
-    uintptr_t known = setting() == ALWAYS || bytes >= LEAST_COPY ? known_now(datatype, bytes) : 0;
+    uintptr_t known = setting() == ALWAYS || bytes >= LEAST_COPY ? known_now(datatype, bytes, 0) : 0;
     return setting() == ALWAYS || KIND(known) == SHORT_PIECES ? host_type(known) : NULL;
 }
 
@@ -423,7 +431,7 @@ const dtc_type *dtc_opal_accumulating_type(const opal_datatype_t *datatype, size
     if (!(datatype->flags & OPAL_DATATYPE_FLAG_COMMITTED) || overlaps(datatype) || setting() == OFF) {
         return NULL;
     }
-    uintptr_t known = known_now(datatype, bytes);
+    uintptr_t known = known_now(datatype, bytes, 0);
     return setting() == ALWAYS || KIND(known) == SHORT_PIECES || KIND(known) == MIDDLE_PIECES ? host_type(known) : NULL;
 }
 
@@ -441,7 +449,7 @@ int dtc_opal_external(const opal_convertor_t *convertor, dtc_opal_external_eleme
         found->type = dtc_opal_unit(unit);
         found->memory += datatype->true_lb;
         found->count = (int64_t)(bytes >> unit);
-    } else if (is_decided(known_now(datatype, bytes))) {
+    } else if (is_decided(known_now(datatype, bytes, (size_t)1 << unit))) {
         /* Long pieces, too: Open MPI converts each value by itself. */
         found->type = device_type(datatype);
     }

@@ -219,6 +219,23 @@ static int add_description(blocks *self, const dt_type_desc_t *description, open
     return depth == 0 && self->used > 0;
 }
 
+static double pieces_between(const dt_elem_desc_t *entry, const dt_elem_desc_t *end) {
+    double pieces = 0;
+    for (; entry < end; entry++) {
+        if (entry->elem.common.flags & OPAL_DATATYPE_FLAG_DATA) {
+            pieces += entry->elem.count;
+        } else if (entry->elem.common.type == OPAL_DATATYPE_LOOP) {
+            pieces += entry->loop.loops * pieces_between(entry + 1, entry + entry->loop.items);
+            entry += entry->loop.items;
+        }
+    }
+    return pieces;
+}
+
+double dtc_opal_pieces(const opal_datatype_t *datatype) {
+    return pieces_between(datatype->desc.desc, datatype->desc.desc + datatype->desc.used);
+}
+
 int dtc_opal_unit_of(const opal_datatype_t *datatype) {
 #define VALUES(name) (UINT32_C(1) << OPAL_DATATYPE_##name)
     static const uint32_t values[UNITS] = {VALUES(INT1) | VALUES(UINT1), VALUES(INT2) | VALUES(UINT2),

@@ -31,6 +31,9 @@ typedef struct {
  */
 int dtc_opal_describe(const opal_datatype_t *datatype, double longest, dtc_opal_description *found);
 
+/* Contiguous pieces of an element. Needs no engine, and takes 1 to 2 ns for each entry of the description. */
+double dtc_opal_pieces(const opal_datatype_t *datatype);
+
 /*
  * The number of the basic type that all values of a datatype are made of, or -1. Open MPI knows which values a datatype has. Those that
  * are longer or shorter in external32, or that Open MPI converts in another way than MPI says, are of no unit: longs, wide characters

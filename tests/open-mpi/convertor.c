@@ -20,6 +20,7 @@
 
 #include "opal/datatype/opal_convertor.h"
 #include "opal/datatype/dtc_convertor.h"
+#include "opal/datatype/dtc_description.h"
 #ifdef SKETCH_ACCELERATOR
 #include "opal/datatype/dtc_staging.h"
 #endif
@@ -540,6 +541,25 @@ static void race(subject *of) {
     }
 }
 
+/* Two ways to count the pieces of a description agree. */
+static void count_pieces(const subject *of) {
+    dtc_opal_description read;
+    if (!dtc_opal_describe(&of->datatype, 0, &read) || read.type != NULL || read.pieces != dtc_opal_pieces(&of->datatype)) {
+        fail("pieces: expected %g, found %g", read.pieces, dtc_opal_pieces(&of->datatype));
+    }
+}
+
+/* Open MPI has the first 2,048 pieces in memory of the host. */
+static void use_until_served(const subject *of) {
+    double each = dtc_opal_pieces(&of->datatype) * (double)of->count, moved = each;
+    for (; moved < 2048; moved += each) {
+        opal_convertor_t convertor = prepared(of, CONVERTOR_SEND, of->memory - of->low);
+        if (dtc_opal_serves(&convertor)) {
+            fail("first pieces: expected Open MPI to serve %g of them, found dtc", moved);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     FILE *file = argc == 2 ? fopen(argv[1], "r") : NULL;
     if (file == NULL) {
@@ -551,12 +571,23 @@ int main(int argc, char **argv) {
         basic[size].size = size;
         opal_datatype_basicDatatypes[OPAL_DATATYPE_FIRST_TYPE + size] = &basic[size];
     }
+#ifdef SKETCH_ACCELERATOR
+    int from_first_byte = 1;
+#else
+    int from_first_byte = getenv("DTC_OPEN_MPI") != NULL;
+#endif
     subject of;
     long served = 0, theirs = 0, converted = 0;
     for (number = 0; read_subject(file, &of); number++) {
+        count_pieces(&of);
+        if (!from_first_byte) {
+            use_until_served(&of);
+        }
         opal_convertor_t convertor = prepared(&of, CONVERTOR_SEND, of.memory - of.low);
-        if (dtc_opal_serves(&convertor)) {
-            served++;
+        int serves = dtc_opal_serves(&convertor);
+        served += serves;
+        theirs += !serves;
+        if (serves && from_first_byte) {
             pack(&of);
             list(&of);
             stage(&of);
@@ -573,8 +604,6 @@ int main(int argc, char **argv) {
             if (number % 8 == 0) {
                 race(&of);
             }
-        } else {
-            theirs++;
         }
         opal_datatype_t duplicate = of.datatype;
         dtc_opal_copied(&duplicate);

@@ -141,6 +141,17 @@ fn convertor() {
     assert!(!said.contains(" 0 served") && said.contains(" 0 by Open MPI") && !said.contains(" 0 converted"), "{said}");
 }
 
+/// Open MPI serves the first pieces of each datatype.
+#[test]
+fn convertor_after_the_first_pieces() {
+    let folder = TempDir::new().expect("a folder");
+    let program =
+        compile(&folder, &[], &["dtc_convertor.c", "dtc_description.c", "dtc_accumulate.c", "dtc_external.c"]);
+    let file = cases(&folder, TYPES);
+    let said = run_with("convertor", Command::new(&program).arg(&file).env_remove("DTC_OPEN_MPI"));
+    assert!(!said.contains(" 0 served") && said.contains(" 0 by Open MPI"), "{said}");
+}
+
 /// Elements in memory of an emulated GPU, in fragments and as staged messages.
 #[test]
 fn convertor_with_memory_of_a_gpu() {
