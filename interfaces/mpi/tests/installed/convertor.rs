@@ -131,11 +131,15 @@ fn cases(folder: &TempDir, types: u64) -> PathBuf {
     file
 }
 
+/// With the address sanitizer and that of undefined behaviour.
 #[test]
 fn convertor() {
     let folder = TempDir::new().expect("a folder");
-    let program =
-        compile(&folder, &[], &["dtc_convertor.c", "dtc_description.c", "dtc_accumulate.c", "dtc_external.c"]);
+    let program = compile(
+        &folder,
+        &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+        &["dtc_convertor.c", "dtc_description.c", "dtc_accumulate.c", "dtc_external.c"],
+    );
     let file = cases(&folder, TYPES);
     let said = run_with("convertor", Command::new(&program).arg(&file).env("DTC_OPEN_MPI", "always"));
     assert!(!said.contains(" 0 served") && said.contains(" 0 by Open MPI") && !said.contains(" 0 converted"), "{said}");
