@@ -2,28 +2,20 @@
 // bytes. Tiles of {{ tile_rows }} x {{ tile_columns }} words pass through shared memory, so that both sides see whole lines. The rows of a column
 // are packed side by side; columns are neighbours in memory.
 {%- if shifted %} Words of memory are unaligned to the packed words.{% endif %}
-{#- A thread's word of a step, in the order of memory. Threads keep their column where a step has whole rows: places of columns are found once. -#}
-{%- macro in_memory_order(rows) %}
-{%- if rows_at_once %}
-            const u32 x = memory_x, y = step * {{ rows_at_once }} + memory_y;
-            const bool own = {% if threads % tile_columns %}memory_y < {{ rows_at_once }}{{ " && " if rows % rows_at_once }}{% endif %}
-                {%- if rows % rows_at_once %}y < {{ rows }}{% elif threads % tile_columns == 0 %}true{% endif %};
+{#- A thread's word of a step: `lines` lines of `length` words pass in turn. Where a step has whole lines, `at_once` of them, a thread keeps its
+    place `along` a line, so that what depends on it is found once. -#}
+{%- macro word_of_step(order, along, length, across, lines, at_once) %}
+{%- if at_once %}
+            const u32 {{ along }} = {{ order }}_{{ along }}, {{ across }} = step * {{ at_once }} + {{ order }}_{{ across }};
+            const bool own = {% if threads % length %}{{ order }}_{{ across }} < {{ at_once }}{{ " && " if lines % at_once }}{% endif %}
+                {%- if lines % at_once %}{{ across }} < {{ lines }}{% elif threads % length == 0 %}true{% endif %};
 {%- else %}
-            const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
-            const bool own = {% if rows * tile_columns % threads %}at < {{ rows * tile_columns }}{% else %}true{% endif %};
+            const u32 at = step * {{ threads }} + threadIdx.x, {{ along }} = at % {{ length }}, {{ across }} = at / {{ length }};
+            const bool own = {% if lines * length % threads %}at < {{ lines * length }}{% else %}true{% endif %};
 {%- endif %}
 {%- endmacro %}
-{#- The same in the order of the packed bytes. -#}
-{%- macro in_packed_order() %}
-{%- if columns_at_once %}
-            const u32 y = packed_y, x = step * {{ columns_at_once }} + packed_x;
-            const bool own = {% if threads % tile_rows %}packed_x < {{ columns_at_once }}{{ " && " if tile_columns % columns_at_once }}{% endif %}
-                {%- if tile_columns % columns_at_once %}x < {{ tile_columns }}{% elif threads % tile_rows == 0 %}true{% endif %};
-{%- else %}
-            const u32 at = step * {{ threads }} + threadIdx.x, y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
-            const bool own = {% if tile_rows * tile_columns % threads %}at < {{ tile_rows * tile_columns }}{% else %}true{% endif %};
-{%- endif %}
-{%- endmacro %}
+{%- macro in_memory_order(rows) %}{{ word_of_step("memory", "x", tile_columns, "y", rows, rows_at_once) }}{% endmacro %}
+{%- macro in_packed_order() %}{{ word_of_step("packed", "y", tile_rows, "x", tile_columns, columns_at_once) }}{% endmacro %}
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
