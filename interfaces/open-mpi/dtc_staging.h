@@ -28,7 +28,7 @@ void dtc_opal_stage(struct opal_convertor_t *convertor, const struct dtc_type *t
 /* Frees the staging memory, and says how many messages had some. */
 void dtc_opal_free_staging(long *sends, long *receives);
 
-/* Copies bytes of which some are in memory of a GPU, for btl/self: 1 if it did, 0 if all are the host's, -1 if the copy failed. */
+/* Copies bytes for btl/self if some are in memory of a GPU. Returns 1; 0 if all are in memory of the host; -1 if the copy failed. */
 int dtc_opal_move(void *destination, const void *source, size_t bytes);
 
 #pragma GCC visibility push(default)
