@@ -231,8 +231,7 @@ impl Run {
         let whole = [asked.first, asked.bytes].iter().all(|at| at.is_multiple_of(plan.layout().size()));
         let by_columns = |kernel: &&GenericKernel| {
             let Variant { direction: its, family, .. } = kernel.variant;
-            let are_elements =
-                plan.found::<Columns>().is_some_and(|columns| columns.array == plan.layout().root().node);
+            let are_elements = plan.found::<Columns>().is_some_and(|columns| columns.are_elements(plan.layout()));
             are_elements && whole && its == direction && matches!(family, Family::Columns(_))
         };
         let lines = cuda::GENERIC_KERNELS

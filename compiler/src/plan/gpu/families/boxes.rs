@@ -310,7 +310,7 @@ impl KernelFamily for BoxesKernel {
     }
 
     fn generic(&self, query: &Query<'_>) -> Generic {
-        tiles::admits(query).map_or_else(|| Generic::words_or_bytes(query), |tiles| tiles.generic(query))
+        tiles::generic(query)
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -167,7 +167,7 @@ impl Columns {
     }
 
     /// Whether each element of the layout is one array.
-    pub(crate) fn are_elements(&self, layout: &Layout) -> bool {
+    pub fn are_elements(&self, layout: &Layout) -> bool {
         self.array == layout.root().node
     }
 
@@ -346,7 +346,7 @@ impl KernelFamily for ColumnsKernel {
         if query.found::<Columns>().is_some_and(|columns| columns.are_elements(layout)) {
             Generic::Columns
         } else {
-            tiles::admits(query).map_or_else(|| Generic::words_or_bytes(query), |tiles| tiles.generic(query))
+            tiles::generic(query)
         }
     }
 

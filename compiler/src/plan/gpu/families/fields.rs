@@ -229,7 +229,7 @@ pub(super) fn admits(query: &Query<'_>) -> Option<FieldsKernel> {
     let kernel = kernel(fields, query);
     let tuning = &query.tuning().fields;
     let least = if query.aligned_word() == 1 { tuning.min_bytes_odd } else { tuning.min_bytes };
-    // Sectors of such fields are read for several of the records that tiles read at once.
+    // A sector has such fields of several records, and is read for each of them; tiles read it once.
     let shared = |(tiles, _): (&Tiles, _)| tiles.columns >= tuning.shared_columns;
     let interleaved = fields.interleaved && (query.unpacks() || tiles::serving(query).is_some_and(shared));
     let pays = query.call.bytes >= least && fields.pay(kernel) && !interleaved;

@@ -44,7 +44,8 @@ pub struct Tiles {
 /// Bytes of a bank of shared memory.
 const BANK: u32 = 4;
 
-/// Of as many steps, other tiles than square ones save one at least.
+/// Tiles are cut otherwise than into squares if that saves one step of so many, at least. Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`:
+/// with an eighth, unpacks of 198 columns fall from 1,343 to 1,146 GB/s, and no array gains more than 2 %.
 const FEWER: u64 = 4;
 
 /// Bytes of shared memory that the place of a row takes.
@@ -328,6 +329,11 @@ pub(super) fn has_full_tiles(query: &Query<'_>) -> bool {
         let (side, column) = (tuning.side(tiles.word), tiles.rows * u64::from(tiles.word));
         u64::from(tiles.tile_columns) >= side && query.call.bytes >= column.saturating_mul(side)
     })
+}
+
+/// The generic kernel of families whose calls tiles could serve too: that of tiles, or of words or bytes.
+pub(super) fn generic(query: &Query<'_>) -> Generic {
+    admits(query).map_or_else(|| Generic::words_or_bytes(query), |kernel| kernel.generic(query))
 }
 
 /// Serves calls of many columns.
