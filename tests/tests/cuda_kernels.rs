@@ -60,8 +60,8 @@ struct Run {
     depth: Depth,
     features: BTreeMap<String, usize>,
     texts: usize,
-    /// Whether a case unpacks a byte twice.
-    overlaps: Vec<bool>,
+    /// Bytes that each case may store again, at most.
+    again: Vec<u64>,
 }
 
 /// The kernels of one layout, compiled once each.
@@ -78,7 +78,7 @@ impl Run {
         let mut shim = Shim::new(Build::Checked);
         shim.limit_seconds(10);
         let rng = SmallRng::seed_from_u64(7);
-        Run { shim, rng, generic, depth, features: BTreeMap::new(), texts: 1, overlaps: Vec::new() }
+        Run { shim, rng, generic, depth, features: BTreeMap::new(), texts: 1, again: Vec::new() }
     }
 
     fn compiled_of<'a>(&self, subject: &'a Subject) -> Compiled<'a> {
@@ -224,6 +224,10 @@ impl Run {
             *self.features.entry(feature).or_default() += 1;
         }
         self.case(&format!("{name}, {variant}"), &kernel, variant.direction, fragment, asked);
+        // The last box of an axis moves words of the one before, too.
+        if let (Family::Boxes(_), Some(again)) = (variant.family, self.again.last_mut()) {
+            *again = asked.bytes;
+        }
     }
 
     fn interpreted(&mut self, compiled: &Compiled, fragment: &Fragment, asked: &Asked, direction: Direction) {
@@ -276,7 +280,8 @@ impl Run {
         let make = if direction == Direction::Pack { Case::pack } else { Case::unpack };
         let name = format!("{name}, {} blocks, count {}", kernel.blocks[0], asked.count);
         let case = make(&name, kernel, fragment, asked.placement, &mut self.rng);
-        self.overlaps.push(case.memory.ranges.iter().any(|range| range.access == Access::WriteAny));
+        let overlaps = case.memory.ranges.iter().any(|range| range.access == Access::WriteAny);
+        self.again.push(if overlaps { u64::MAX } else { 0 });
         self.shim.add(case);
     }
 
@@ -285,12 +290,12 @@ impl Run {
         let started = std::time::Instant::now();
         let outcomes = self.shim.run().unwrap_or_else(|error| panic!("{error}"));
         let mut faults = Vec::new();
-        for (Outcome { name, result }, overlaps) in outcomes.iter().zip(&self.overlaps) {
+        for (Outcome { name, result }, &most) in outcomes.iter().zip(&self.again) {
             match result {
                 Err(fault) => faults.push(format!("{name}: {fault}")),
                 Ok(traffic) => {
                     let again = [traffic.memory, traffic.packed].map(|side| side.stored_again);
-                    if !overlaps && again != [0, 0] {
+                    if again.iter().any(|&bytes| bytes > most) {
                         faults.push(format!("{name}: stores {again:?} bytes of memory and packed bytes again"));
                     }
                 }

@@ -24,3 +24,6 @@ pub(crate) const SCALAR: u32 = 8;
 
 /// Bytes of the widest word that a GPU loads.
 pub(crate) const WIDEST: u32 = 16;
+
+/// Bytes of a bank of shared memory.
+pub(crate) const BANK: u32 = 4;

@@ -1,5 +1,6 @@
 //! Arrays of records that are packed field by field: neighbours in memory belong to columns that are packed far apart.
 
+use super::boxes;
 use super::tiles::{self, Tiles};
 use super::{Generic, Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, Node, NodeId};
@@ -266,9 +267,9 @@ fn serving<'a>(query: &Query<'a>) -> Option<&'a Columns> {
     query.found::<Columns>().filter(|_| query.has_whole_elements() && enough)
 }
 
-/// Serves calls of many whole elements, unless tiles are faster.
+/// Serves calls of many whole elements, unless tiles are faster, or unpacks by boxes.
 pub(super) fn admits(query: &Query<'_>) -> Option<ColumnsKernel> {
-    let columns = serving(query)?;
+    let columns = serving(query).filter(|_| !(query.unpacks() && boxes::before_records(query)))?;
     let before = |(tiles, _): (&Tiles, _)| before_tiles(query, tiles);
     tiles::serving(query).is_none_or(before).then(|| ColumnsKernel { memory: columns.alignment(query.memory) })
 }
@@ -280,8 +281,7 @@ pub(super) fn before_tiles(query: &Query<'_>, tiles: &Tiles) -> bool {
         Direction::Pack => word <= tuning.pack_before_tiles,
         Direction::Unpack => {
             let counts = &tuning.unpack_before_tiles[word.trailing_zeros().min(4) as usize];
-            let several = !columns.are_elements(&query.analysis.layout);
-            counts.contains(&(columns.columns.len() as u64)) && !(several && tuning.full_tiles.contains(&tiles.columns))
+            counts.contains(&(columns.columns.len() as u64))
         }
     };
     serving(query).is_some_and(faster)

@@ -1,8 +1,8 @@
 //! Records whose fields are in arrays of their own: neighbours in memory belong to records that are packed one after the other.
 
-use super::columns;
 use super::tiles::{self, Tiles};
 use super::{Generic, Instance, KernelFamily, Query};
+use super::{boxes, columns};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 use crate::plan::gpu::{
@@ -223,7 +223,7 @@ fn kernel(fields: &Fields, query: &Query<'_>) -> FieldsKernel {
     FieldsKernel { memory, packed }
 }
 
-/// Serves calls of many records, unless tiles are faster.
+/// Serves calls of many records, unless boxes or tiles are faster.
 pub(super) fn admits(query: &Query<'_>) -> Option<FieldsKernel> {
     let fields = query.found::<Fields>()?;
     let kernel = kernel(fields, query);
@@ -232,7 +232,7 @@ pub(super) fn admits(query: &Query<'_>) -> Option<FieldsKernel> {
     // A sector has such fields of several records, and is read for each of them; tiles read it once.
     let shared = |(tiles, _): (&Tiles, _)| tiles.columns >= tuning.shared_columns;
     let interleaved = fields.interleaved && (query.unpacks() || tiles::serving(query).is_some_and(shared));
-    let pays = query.call.bytes >= least && fields.pay(kernel) && !interleaved;
+    let pays = query.call.bytes >= least && fields.pay(kernel) && !interleaved && !boxes::before_records(query);
     let before = |(tiles, _): (&Tiles, _)| before_tiles(query, tiles) || columns::before_tiles(query, tiles);
     (pays && tiles::serving(query).is_none_or(before)).then_some(kernel)
 }

@@ -21,7 +21,6 @@ mod rows;
 mod scatter;
 mod shifted;
 mod tiles;
-mod unaligned_boxes;
 mod words;
 
 pub use accumulate::computes;
@@ -116,8 +115,6 @@ families! {
     Tiles(tiles::TilesKernel),
     /// Boxes of arrays with permuted axes, through shared memory. Whole elements only.
     Boxes(boxes::BoxesKernel),
-    /// Such boxes of words of 1 and 2 bytes, which move in aligned words of 4 bytes wherever their runs begin. Whole elements only.
-    UnalignedBoxes(unaligned_boxes::UnalignedBoxesKernel),
     /// Arrays of records that are packed field by field, through shared memory. Whole elements only.
     Columns(columns::ColumnsKernel),
     /// Records whose fields are in arrays of their own, through shared memory.
@@ -140,10 +137,8 @@ const RULES: &[Rule] = rules![
     // All words are under way at once.
     words::resident,
     // Through shared memory, where neighbours in memory are packed far apart, or runs are listed in groups.
-    boxes::at_once,
     fields::admits,
     columns::admits,
-    unaligned_boxes::admits,
     boxes::admits,
     tiles::admits,
     groups::admits,

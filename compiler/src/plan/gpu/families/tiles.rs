@@ -4,8 +4,8 @@ use super::{Generic, Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    AddressFunction, Analysis, Call, Grid, KernelText, LINE, SCALAR, SECTOR, Structure, TilesTuning, Tuning, Units,
-    WARP, launched,
+    AddressFunction, Analysis, BANK, Call, Grid, KernelText, LINE, SCALAR, SECTOR, Structure, TilesTuning, Tuning,
+    Units, WARP, launched,
 };
 use minijinja::context;
 use std::fmt;
@@ -40,9 +40,6 @@ pub struct Tiles {
     /// Tiles of a column from which on one more costs less than sectors that two tiles share.
     many: u64,
 }
-
-/// Bytes of a bank of shared memory.
-const BANK: u32 = 4;
 
 /// Tiles are cut otherwise than into squares if that saves one step of so many, at least. Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`:
 /// with an eighth, unpacks of 198 columns fall from 1,343 to 1,146 GB/s, and no array gains more than 2 %.
@@ -316,19 +313,13 @@ pub(super) fn has_small_planes(query: &Query<'_>) -> bool {
     query.found::<Tiles>().is_some_and(is_small)
 }
 
-/// Whether the planes of a layout have so few words that most threads of a block have none.
-pub(super) fn has_small_tiles(query: &Query<'_>) -> bool {
-    let most = query.tuning().tiles.small_words;
-    query.found::<Tiles>().is_some_and(|tiles| tiles.rows.saturating_mul(tiles.columns) <= most)
-}
-
-/// Whether tiles serve a call with as many columns as square ones have: both sides see lines as long as those of boxes of more axes, with less arithmetic.
-pub(super) fn has_full_tiles(query: &Query<'_>) -> bool {
-    let tuning = &query.tuning().tiles;
-    serving(query).is_some_and(|(tiles, _)| {
-        let (side, column) = (tuning.side(tiles.word), tiles.rows * u64::from(tiles.word));
-        u64::from(tiles.tile_columns) >= side && query.call.bytes >= column.saturating_mul(side)
-    })
+/// Whether tiles serve a call whose columns begin at sectors of the packed bytes and fill the rows of a warp with words that fill a bank.
+pub(super) fn has_whole_sectors(query: &Query<'_>) -> bool {
+    let whole = |tiles: &Tiles| {
+        let column = tiles.rows.saturating_mul(tiles.word.into());
+        tiles.word >= BANK && u64::from(tiles.tile_columns) >= WARP && column.is_multiple_of(SECTOR)
+    };
+    serving(query).is_some_and(|(tiles, _)| whole(tiles))
 }
 
 /// The generic kernel of families whose calls tiles could serve too: that of tiles, or of words or bytes.

@@ -168,8 +168,6 @@ pub(crate) struct TilesTuning {
     pub(crate) packing_blocks: [u32; 5],
     /// The same in unpacks.
     pub(crate) unpacking_blocks: [u32; 5],
-    /// Words of a plane up to which boxes of more axes are faster in packs.
-    pub(crate) small_words: u64,
     /// Bytes of memory that a plane spans, at most, of planes that are packed word by word.
     pub(crate) small_pack: u64,
     /// The same of unpacks.
@@ -194,26 +192,35 @@ pub(crate) struct BoxesTuning {
     pub(crate) min_bytes: u64,
     /// Words of a box, at least.
     pub(crate) min_volume: u64,
-    /// Packed bytes of a box, at most.
+    /// Packed bytes of a box of words of 2 bytes and more, at most.
     pub(crate) box_bytes: u64,
+    /// The same of single bytes, each of which takes a step.
+    pub(crate) narrow_box_bytes: u64,
     /// Bytes of shared memory of a box with the gaps against conflicts of banks, at most.
     pub(crate) most_bytes: u64,
     /// Bytes of a run on either side beyond which longer ones gain nothing.
     pub(crate) run_bytes: u64,
     /// Bytes of a run on either side, at least.
     pub(crate) min_run: u64,
-    /// Packed bytes of a run in packs of words of 4 bytes and more, at least: shorter ones begin inside lines.
-    pub(crate) min_pack_run: u64,
-    /// Bytes of the nearest axis of memory from which on packs of narrow words that move one at a time in memory are left to tiles.
-    pub(crate) long_single: u64,
-    /// Packed bytes of a run up to which boxes of three axes and more move in aligned words wherever their runs begin.
-    pub(crate) most_unaligned_run: u64,
-    /// Bytes of the nearest axis of memory up to which unpacks of two axes are faster in boxes, unless rows are whole lines.
-    pub(crate) short_near: u64,
+    /// Bytes of records from which on boxes move them faster than the kernels for records.
+    pub(crate) min_record: u64,
+    /// The same where threads move several narrow words at once on both sides.
+    pub(crate) min_record_at_once: u64,
+    /// Blocks that a multiprocessor has registers for.
+    pub(crate) resident_blocks: u32,
     /// Bytes that a thread loads before it stores them.
     pub(crate) thread_bytes: u32,
     /// Loads of a thread before it stores, at most.
     pub(crate) most_loads: u32,
+    /// Steps up to which the code of a kernel has each of them, so that what depends on the step alone is in the instructions.
+    pub(crate) straight_steps: u64,
+}
+
+impl BoxesTuning {
+    /// Packed bytes of a box of words of `word` bytes, at most.
+    pub(crate) fn box_bytes(&self, word: u32) -> u64 {
+        if word == 1 { self.narrow_box_bytes } else { self.box_bytes }
+    }
 }
 
 /// The numbers of `families/fields.rs`.
@@ -264,8 +271,6 @@ pub(crate) struct ColumnsTuning {
     pub(crate) pack_before_tiles: u32,
     /// How many columns of 1, 2, 4, 8 and 16 bytes do so in unpacks.
     pub(crate) unpack_before_tiles: [Range<u64>; 5],
-    /// Numbers of columns whose tiles have half a warp or a whole one in each row, and unpack several arrays of an element faster.
-    pub(crate) full_tiles: [u64; 2],
 }
 
 /// The numbers of `families/groups.rs`.

@@ -92,31 +92,29 @@ pub(crate) static SM_90: Tuning = Tuning {
         noted_columns: 8,
         packing_blocks: [8, 8, 8, 6, 6],
         unpacking_blocks: [5, 5, 1, 1, 1],
-        // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: planes of 40 to 360 words.
-        small_words: 384,
         // Measured in `bench/results/2026-11-28-gpu-small-planes.md`: planes of 14 shapes.
         small_pack: 3584,
         small_unpack: 1536,
         small_wide_unpack: 4 << 10,
     },
     boxes: BoxesTuning {
-        // Measured in `bench/results/2026-11-27-gpu-boxes.md`. 34 KiB are 16 x 22 x 24 floats; six blocks of a multiprocessor have them.
+        // Measured in `bench/results/2026-11-27-gpu-boxes.md`.
         threads: 256,
         min_bytes: STAGED,
         min_volume: 512,
-        box_bytes: 34 << 10,
-        most_bytes: 46 << 10,
         run_bytes: 512,
-        min_run: 64,
-        min_pack_run: 1024,
-        // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: rows of 50 and 66 bytes, and of 17.
-        long_single: 32,
-        // Measured in `bench/results/2026-11-28-gpu-peers.md`.
-        short_near: 256,
-        // Measured in `bench/results/2026-11-28-gpu-small-planes.md`.
-        most_unaligned_run: 8 << 10,
+        // A sector; shorter ones were not measured.
+        min_run: 32,
+        // Measured in `bench/results/2026-11-29-gpu-boxes.md`: boxes of 17 to 34 KiB, 6 and 8 blocks, 8 to 24 loads.
+        box_bytes: 25 << 10,
+        narrow_box_bytes: 17 << 10,
+        most_bytes: 36 << 10,
+        min_record: 20,
+        min_record_at_once: 16,
+        resident_blocks: 6,
         thread_bytes: 64,
         most_loads: 16,
+        straight_steps: 200,
     },
     fields: FieldsTuning {
         threads: 128,
@@ -147,8 +145,6 @@ pub(crate) static SM_90: Tuning = Tuning {
         // Measured in `bench/results/2026-11-25-gpu-families.md`. Tiles are faster where 64 words fill the rows of whole warps.
         pack_before_tiles: 4,
         unpack_before_tiles: [0..u64::MAX, 0..64, 0..64, 5..32, 3..10],
-        // Tiles of 16 columns of bytes reach 1,037 GB/s on an H200 (`bench/results/2026-11-28-gpu-drawn-h200.md`); of 32 estimated.
-        full_tiles: [16, 32],
     },
     groups: GroupsTuning {
         // Measured in `bench/results/2026-11-26-gpu-groups.md`. Stores follow soon behind the requests of their sectors.
