@@ -247,18 +247,23 @@ static int may_be_on_device(const opal_convertor_t *convertor) {
 /* How often fragments were packed or unpacked, and elements copied, in memory of GPUs. */
 static long device_calls;
 
-/* Packs or unpacks a buffer of packed bytes, from the position of a convertor on. Returns how many bytes, or -1. */
+/*
+ * Packs or unpacks a buffer of packed bytes, from the position of a convertor on. Returns how many bytes, or -1. The buffer may be longer
+ * than what is left: UCX gives one that has no end.
+ */
 static int64_t move(const opal_convertor_t *convertor, const dtc_type *type, const struct iovec *packed) {
-    int64_t count = (int64_t)convertor->count, offset = (int64_t)convertor->bConverted, length = (int64_t)packed->iov_len, done;
+    size_t left = convertor->local_size - convertor->bConverted;
+    const struct iovec filled = {packed->iov_base, packed->iov_len < left ? packed->iov_len : left};
 #ifdef CONVERTOR_ACCELERATOR
     if (may_be_on_device(convertor)) {
         __atomic_add_fetch(&device_calls, 1, __ATOMIC_RELAXED);
-        return dtc_opal_move_packed(convertor, type, packed);
+        return dtc_opal_move_packed(convertor, type, &filled);
     }
 #endif
+    int64_t count = (int64_t)convertor->count, offset = (int64_t)convertor->bConverted, length = (int64_t)filled.iov_len, done;
     int status = convertor->flags & CONVERTOR_SEND
-                     ? dtc_pack(type, convertor->pBaseBuf, count, offset, packed->iov_base, length, &done, &host)
-                     : dtc_unpack(type, convertor->pBaseBuf, count, offset, packed->iov_base, length, &done, &host);
+                     ? dtc_pack(type, convertor->pBaseBuf, count, offset, filled.iov_base, length, &done, &host)
+                     : dtc_unpack(type, convertor->pBaseBuf, count, offset, filled.iov_base, length, &done, &host);
     return status == DTC_OK ? done : -1;
 }
 
