@@ -231,17 +231,23 @@ static void advance(opal_convertor_t *convertor, size_t bytes) {
     }
 }
 
+/* Whether this process may have memory of GPUs. */
+static int may_have_devices(void) {
+#ifdef CONVERTOR_ACCELERATOR
+    return strcmp(opal_accelerator_base_selected_component.base_version.mca_component_name, "null") != 0;
+#elif OPAL_CUDA_SUPPORT
+    return 1;
+#else
+    return 0;
+#endif
+}
+
 /*
  * Whether elements, or some of them, may be in memory of a GPU. Those at absolute addresses may be in memory of several kinds, and Open
  * MPI has looked at the first address alone.
  */
 static int may_be_on_device(const opal_convertor_t *convertor) {
-#ifdef CONVERTOR_ACCELERATOR
-    if (convertor->pBaseBuf == NULL) {
-        return strcmp(opal_accelerator_base_selected_component.base_version.mca_component_name, "null") != 0;
-    }
-#endif
-    return (convertor->flags & ON_DEVICE) != 0;
+    return convertor->pBaseBuf == NULL && ON_DEVICE != 0 ? may_have_devices() : (convertor->flags & ON_DEVICE) != 0;
 }
 
 /* How often fragments were packed or unpacked, and elements copied, in memory of GPUs. */
@@ -346,6 +352,18 @@ void dtc_opal_prepare(opal_convertor_t *convertor) {
     if (serving_type(convertor) != NULL) {
         convertor->fAdvance = convertor->flags & CONVERTOR_SEND ? pack : unpack;
     }
+}
+
+int dtc_opal_serves_calls(void) { return setting() != OFF && !may_have_devices(); }
+
+const dtc_type *dtc_opal_host_type(const opal_datatype_t *datatype, int unpacks) {
+    uintptr_t known = __atomic_load_n(place(datatype), __ATOMIC_ACQUIRE);
+    return is_decided(known) && !(unpacks && overlaps(datatype)) ? host_type(known) : NULL;
+}
+
+int dtc_opal_serves_elements(const opal_datatype_t *datatype, size_t count) {
+    uint16_t wanted = datatype->flags & (OPAL_DATATYPE_FLAG_COMMITTED | OPAL_DATATYPE_FLAG_NO_GAPS);
+    return wanted == OPAL_DATATYPE_FLAG_COMMITTED && setting() != OFF && CONTENT(known_now(datatype, datatype->size * count, 0)) != 0;
 }
 
 #ifdef CONVERTOR_ACCELERATOR

@@ -1,5 +1,5 @@
 /*
- * What Open MPI calls of dtc_convertor.c, dtc_accumulate.c and dtc_external.c, at the places where `patch` puts the calls.
+ * What Open MPI calls of dtc_convertor.c, dtc_accumulate.c, dtc_external.c and dtc_pack.c, at the places where `patch` puts the calls.
  */
 #ifndef DTC_CONVERTOR_H
 #define DTC_CONVERTOR_H
@@ -35,6 +35,15 @@ int dtc_opal_copy(const struct opal_datatype_t *datatype, int32_t count, char *d
 /* The type by which dtc reduces `bytes` packed bytes of a datatype in host memory; null if Open MPI reduces them. */
 const struct dtc_type *dtc_opal_accumulating_type(const struct opal_datatype_t *datatype, size_t bytes);
 
+/* Whether MPI_Pack and MPI_Unpack can do without a convertor: dtc is on, and no memory is that of a GPU. */
+int dtc_opal_serves_calls(void);
+
+/* The type that serves a datatype in host memory, null if Open MPI does, or has yet to move its first bytes. */
+const struct dtc_type *dtc_opal_host_type(const struct opal_datatype_t *datatype, int unpacks);
+
+/* Whether dtc serves elements that are about to be moved. */
+int dtc_opal_serves_elements(const struct opal_datatype_t *datatype, size_t count);
+
 /* Elements for external32: `count` of a type, from an address on. */
 typedef struct {
     const struct dtc_type *type;
@@ -56,7 +65,22 @@ void dtc_opal_finalize(void);
 
 #pragma GCC visibility push(default)
 
-/* The rest is called by osc/base, which is in libmpi. Elements at an address: without a datatype, packed bytes. */
+/*
+ * The rest is called by libmpi. MPI_Pack and MPI_Unpack of elements in host memory, where a buffer of `room` bytes has its packed bytes
+ * from `position` on: 1 if they are moved, 0 if Open MPI has to do it.
+ */
+int dtc_opal_pack_at_once(const struct opal_datatype_t *datatype, size_t count, const void *memory, void *packed, int room,
+                          int *position);
+int dtc_opal_unpack_at_once(const struct opal_datatype_t *datatype, size_t count, void *memory, const void *packed, int room,
+                            int *position);
+
+/*
+ * From how many elements on these calls of version 5 make one datatype of them, anew each time: `least`, but none of those that dtc
+ * serves, which would have to read it each time.
+ */
+int dtc_opal_least_joined(const struct opal_datatype_t *datatype, size_t count, int least);
+
+/* Elements at an address: without a datatype, packed bytes. */
 typedef struct {
     const struct opal_datatype_t *datatype;
     size_t count;

@@ -12,6 +12,7 @@
  * EXTENT DISPLACEMENT", "loop LOOPS ITEMS EXTENT", "end"), and a line "map" with the displacements of an element's bytes.
  */
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -412,6 +413,15 @@ static void expect_unstaged(const subject *of, opal_convertor_t *convertor, cons
     }
 }
 
+static void at_once(const subject *of) {
+    int at = 0;
+    unsigned char *packed = memory_of((size_t)of->bytes);
+    if (dtc_opal_pack_at_once(&of->datatype, (size_t)of->count, of->memory - of->low, packed, (int)of->bytes, &at) || at != 0) {
+        fail("at once: expected elements to be left to the convertor where there are GPUs");
+    }
+    free(packed);
+}
+
 static void stage(const subject *of) {
     unsigned char *from = of->memory - of->low;
     opal_convertor_t sends = prepared(of, CONVERTOR_SEND, from);
@@ -447,6 +457,43 @@ static void stage(const subject *of) {
 #else
 
 static void stage(const subject *of) { (void)of; }
+
+/* What MPI_Pack and MPI_Unpack call, for elements and for contiguous bytes, with too little room and with enough. */
+static void at_once(const subject *of) {
+    const opal_datatype_t bytes = {.flags = OPAL_DATATYPE_FLAG_COMMITTED | OPAL_DATATYPE_FLAG_NO_GAPS, .size = (size_t)of->bytes};
+    unsigned char *packed = memory_of((size_t)of->bytes + 2 * GUARD), *memory = (unsigned char *)elements_of((size_t)of->span + 2 * GUARD);
+    int room = (int)of->bytes + GUARD, at = GUARD;
+    void *from = of->memory - of->low, *to = memory + GUARD - of->low;
+    memset(packed, POISON, (size_t)of->bytes + 2 * GUARD);
+    memset(memory, POISON, (size_t)of->span + 2 * GUARD);
+    size_t count = (size_t)of->count;
+    if (dtc_opal_pack_at_once(&of->datatype, count, from, packed, room - 1, &at) || at != GUARD || packed[GUARD] != POISON) {
+        fail("at once: expected too little room to be left to Open MPI");
+    }
+    if (!dtc_opal_pack_at_once(&of->datatype, count, from, packed, room, &at) || at != room || packed[room] != POISON ||
+        packed[GUARD - 1] != POISON || memcmp(packed + GUARD, of->packed, (size_t)of->bytes) != 0) {
+        fail("at once: expected the bytes of the map from %d to %d, found others", GUARD, room);
+    }
+    at = GUARD;
+    int is_left = (long)of->datatype.size > of->datatype.true_ub - of->datatype.true_lb;
+    if (dtc_opal_unpack_at_once(&of->datatype, count, to, packed, room, &at) != !is_left || at != (is_left ? GUARD : room)) {
+        fail("at once: expected %d bytes to be read, found %d", is_left ? 0 : room - GUARD, at - GUARD);
+    }
+    if (!of->repeats) {
+        expect_unpacked(of, memory + GUARD, "at once");
+    }
+    at = 1;
+    if (!dtc_opal_unpack_at_once(&bytes, 1, packed + GUARD, of->packed - 1, (int)of->bytes + 1, &at) || at != of->bytes + 1 ||
+        memcmp(packed + GUARD, of->packed, (size_t)of->bytes) != 0) {
+        fail("at once: expected contiguous bytes to be copied, found %d", at);
+    }
+    if (dtc_opal_least_joined(&of->datatype, 249, 250) != 250 || dtc_opal_least_joined(&of->datatype, 250, 250) <= 250 ||
+        dtc_opal_least_joined(&bytes, 250, 250) != 250) {
+        fail("joined: expected the elements that dtc serves to stay apart");
+    }
+    free(packed);
+    drop_elements(memory);
+}
 
 /* Bytes of each value if all values have as many, and 1, 2, 4 or 8; else 0. */
 static long bytes_of_values(const opal_datatype_t *datatype) {
@@ -566,6 +613,14 @@ static void count_pieces(const subject *of) {
 /* Open MPI has the first 2,048 pieces in memory of the host. */
 static void use_until_served(const subject *of) {
     double each = dtc_opal_pieces(&of->datatype) * (double)of->count, moved = each;
+    int at = 0;
+    unsigned char *packed = memory_of((size_t)of->bytes);
+    if (dtc_opal_pack_at_once(&of->datatype, (size_t)of->count, of->memory - of->low, packed, (int)of->bytes, &at) ||
+        dtc_opal_least_joined(&of->datatype, 1, 1) != (dtc_opal_pieces(&of->datatype) < 2048 ? 1 : INT_MAX)) {
+        fail("first pieces: expected Open MPI to serve a call, found dtc");
+    }
+    dtc_opal_forget((opal_datatype_t *)&of->datatype);
+    free(packed);
     for (; moved < 2048; moved += each) {
         opal_convertor_t convertor = prepared(of, CONVERTOR_SEND, of->memory - of->low);
         if (dtc_opal_serves(&convertor)) {
@@ -605,6 +660,7 @@ int main(int argc, char **argv) {
             pack(&of);
             pack_without_end(&of);
             list(&of);
+            at_once(&of);
             stage(&of);
             if (!of.repeats) {
                 unpack(&of);

@@ -16,6 +16,9 @@ const TYPES: u64 = 400;
 const TYPES_ON_A_GPU: u64 = 60;
 const MOST_BYTES: i64 = 20_000;
 
+/// The sources that both versions are compiled with.
+const SOURCES: [&str; 5] = ["dtc_convertor.c", "dtc_description.c", "dtc_accumulate.c", "dtc_external.c", "dtc_pack.c"];
+
 /// Entries of a description, and the datatype of the same bytes.
 struct Body {
     entries: Vec<String>,
@@ -89,8 +92,8 @@ fn case(rng: &mut SmallRng) -> Option<String> {
     (map.len() as i64 <= MOST_BYTES).then_some(text)
 }
 
-/// Compiles the files with a sketch of the names that they use, at the places of Open MPI's headers.
-fn compile(folder: &TempDir, options: &[&str], files: &[&str]) -> PathBuf {
+/// Compiles the sources, and more of them, with a sketch of the names that they use, at the places of Open MPI's headers.
+fn compile(folder: &TempDir, options: &[&str], more: &[&str]) -> PathBuf {
     let headers = folder.path().join("opal/datatype");
     let accelerator = folder.path().join("opal/mca/accelerator/base");
     for made in [&headers, &accelerator] {
@@ -114,7 +117,7 @@ fn compile(folder: &TempDir, options: &[&str], files: &[&str]) -> PathBuf {
     for name in ["dtc_convertor.h", "dtc_description.h", "dtc_staging.h"] {
         std::fs::copy(sources.join(name), headers.join(name)).expect("a header");
     }
-    for name in files {
+    for name in SOURCES.iter().chain(more) {
         std::fs::copy(sources.join(name), headers.join(name)).expect("a source");
         compile.arg(headers.join(name));
     }
@@ -135,11 +138,7 @@ fn cases(folder: &TempDir, types: u64) -> PathBuf {
 #[test]
 fn convertor() {
     let folder = TempDir::new().expect("a folder");
-    let program = compile(
-        &folder,
-        &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
-        &["dtc_convertor.c", "dtc_description.c", "dtc_accumulate.c", "dtc_external.c"],
-    );
+    let program = compile(&folder, &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"], &[]);
     let file = cases(&folder, TYPES);
     let said = run_with("convertor", Command::new(&program).arg(&file).env("DTC_OPEN_MPI", "always"));
     assert!(!said.contains(" 0 served") && said.contains(" 0 by Open MPI") && !said.contains(" 0 converted"), "{said}");
@@ -149,8 +148,7 @@ fn convertor() {
 #[test]
 fn convertor_after_the_first_pieces() {
     let folder = TempDir::new().expect("a folder");
-    let program =
-        compile(&folder, &[], &["dtc_convertor.c", "dtc_description.c", "dtc_accumulate.c", "dtc_external.c"]);
+    let program = compile(&folder, &[], &[]);
     let file = cases(&folder, TYPES);
     let said = run_with("convertor", Command::new(&program).arg(&file).env_remove("DTC_OPEN_MPI"));
     assert!(!said.contains(" 0 served") && said.contains(" 0 by Open MPI"), "{said}");
@@ -160,11 +158,7 @@ fn convertor_after_the_first_pieces() {
 #[test]
 fn convertor_with_memory_of_a_gpu() {
     let folder = TempDir::new().expect("a folder");
-    let program = compile(
-        &folder,
-        &["-DSKETCH_ACCELERATOR"],
-        &["dtc_convertor.c", "dtc_description.c", "dtc_accumulate.c", "dtc_external.c", "dtc_staging.c"],
-    );
+    let program = compile(&folder, &["-DSKETCH_ACCELERATOR"], &["dtc_staging.c"]);
     let file = cases(&folder, TYPES_ON_A_GPU);
     let mut command = Command::new(&program);
     command.arg(&file).envs(environment(false)).env("DTC_OPEN_MPI_STAGED", "1");
