@@ -86,6 +86,13 @@ enum { MIDDLE_PIECE = 64 };
  */
 enum { LEAST_EXTERNAL = 512 };
 
+/*
+ * Bytes of a fragment whose cache lines are requested for writing before dtc packs into it: its receiver has read that memory last, and
+ * stores wait for line after line. Fragments of 2 KiB gain nothing, and requests of 32 KiB cost large messages 5 %
+ * (bench/results/2026-11-28-open-mpi-one-sided.md).
+ */
+enum { LEAST_REQUESTED = 3072, MOST_REQUESTED = 8192, LINE = 64 };
+
 /* Both sides are host memory: dtc asks no driver. */
 static const dtc_transfer host = {.size = sizeof(dtc_transfer), .memory = DTC_MEMORY_HOST, .packed = DTC_MEMORY_HOST};
 
@@ -253,6 +260,20 @@ static int may_be_on_device(const opal_convertor_t *convertor) {
 /* How often fragments were packed or unpacked, and elements copied, in memory of GPUs. */
 static long device_calls;
 
+/* Requests the cache lines of a fragment for writing. */
+static void request(const struct iovec *fragment) {
+    const char *begin = fragment->iov_base;
+    size_t length = fragment->iov_len < MOST_REQUESTED ? fragment->iov_len : MOST_REQUESTED;
+    for (size_t at = 0; length >= LEAST_REQUESTED && at < length; at += LINE) {
+#ifdef __x86_64__
+        /* Does nothing on processors without it: __builtin_prefetch is another instruction, unless the compiler is told of the processor. */
+        __asm__ volatile("prefetchw %0" : : "m"(begin[at]));
+#else
+        __builtin_prefetch(begin + at, 1);
+#endif
+    }
+}
+
 /*
  * Packs or unpacks a buffer of packed bytes, from the position of a convertor on. Returns how many bytes, or -1. The buffer may be longer
  * than what is left: UCX gives one that has no end.
@@ -267,9 +288,13 @@ static int64_t move(const opal_convertor_t *convertor, const dtc_type *type, con
     }
 #endif
     int64_t count = (int64_t)convertor->count, offset = (int64_t)convertor->bConverted, length = (int64_t)filled.iov_len, done;
-    int status = convertor->flags & CONVERTOR_SEND
-                     ? dtc_pack(type, convertor->pBaseBuf, count, offset, filled.iov_base, length, &done, &host)
-                     : dtc_unpack(type, convertor->pBaseBuf, count, offset, filled.iov_base, length, &done, &host);
+    int status;
+    if (convertor->flags & CONVERTOR_SEND) {
+        request(&filled);
+        status = dtc_pack(type, convertor->pBaseBuf, count, offset, filled.iov_base, length, &done, &host);
+    } else {
+        status = dtc_unpack(type, convertor->pBaseBuf, count, offset, filled.iov_base, length, &done, &host);
+    }
     return status == DTC_OK ? done : -1;
 }
 
