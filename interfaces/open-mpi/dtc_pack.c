@@ -19,8 +19,10 @@ static const dtc_transfer host = {.size = sizeof(dtc_transfer), .memory = DTC_ME
 
 /* The bytes of a call, 0 if it is left to Open MPI, which has an error for too little room. */
 static size_t bytes_of(const opal_datatype_t *datatype, size_t count, int room, int position) {
-    size_t bytes = datatype->size * count;
-    return dtc_opal_serves_calls() && position >= 0 && room >= position && bytes <= (size_t)(room - position) ? bytes : 0;
+    size_t bytes;
+    int fits = !__builtin_mul_overflow(datatype->size, count, &bytes) && position >= 0 && room >= position
+               && bytes <= (size_t)(room - position);
+    return fits && dtc_opal_serves_calls() ? bytes : 0;
 }
 
 static int is_contiguous(const opal_datatype_t *datatype, size_t count) {
