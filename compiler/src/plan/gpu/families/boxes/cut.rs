@@ -196,8 +196,10 @@ fn round(axes: &mut [Axis], at: usize, inside: u64, word: u32, most: u64) {
     let even = axis.count.div_ceil(axis.boxes()).next_multiple_of(together);
     let lines = (LINE >> inside.trailing_zeros().min(LINE.trailing_zeros())).max(1);
     let lined = (axis.extent.div_ceil(2)..=axis.extent).rev().filter(|extent| extent.is_multiple_of(lines));
-    let at_lines = lined.into_iter().find(|&extent| (all(extent) - axis.count) * MOVED_TWICE <= axis.count);
-    axis.extent = at_lines.filter(|_| all(even) > axis.count).unwrap_or(even);
+    let mut at_lines = lined.filter(|&extent| (all(extent) - axis.count) * MOVED_TWICE <= axis.count);
+    // Boxes of one size without words that are moved twice are not made much smaller.
+    let large = |&extent: &u64| all(even) > axis.count || extent + extent / 8 >= even;
+    axis.extent = at_lines.find(large).unwrap_or(even);
 }
 
 /// One in so many places of an axis may be moved twice, for boxes that begin at lines.
