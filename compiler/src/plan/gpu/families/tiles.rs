@@ -41,7 +41,7 @@ pub struct Tiles {
     many: u64,
 }
 
-/// Tiles are cut otherwise than into squares if that saves one step of so many, at least. Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`:
+/// Tiles are not square if that saves at least one step of so many. Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`:
 /// with an eighth, unpacks of 198 columns fall from 1,343 to 1,146 GB/s, and no array gains more than 2 %.
 const FEWER: u64 = 4;
 

@@ -183,7 +183,7 @@ impl TilesTuning {
     }
 }
 
-/// The numbers of `families/boxes.rs`.
+/// The numbers of `families/boxes`.
 #[derive(Debug)]
 pub(crate) struct BoxesTuning {
     /// Threads of a block.
@@ -194,7 +194,7 @@ pub(crate) struct BoxesTuning {
     pub(crate) min_volume: u64,
     /// Packed bytes of a box of words of 2 bytes and more, at most.
     pub(crate) box_bytes: u64,
-    /// The same of single bytes, each of which takes a step.
+    /// The same of single bytes, whose boxes have the most steps.
     pub(crate) narrow_box_bytes: u64,
     /// Bytes of shared memory of a box with the gaps against conflicts of banks, at most.
     pub(crate) most_bytes: u64,

@@ -69,7 +69,7 @@ pub struct BoxCut {
     pub(super) starts: u32,
 }
 
-/// Maximum of axes, all of which a kernel has code for.
+/// Axes at most: a kernel has code for each of them.
 const MOST_AXES: usize = 8;
 
 impl BoxCut {
@@ -180,8 +180,10 @@ fn enlarge(axes: &mut [Axis], order: &[usize], most: u64) -> bool {
     changed
 }
 
-/// Rounds the extent of a box along an axis: to all places if there are fewer than four times as many, else to boxes of one size, or that begin at lines if the
-/// first does, or of which the last has the fewest places of the one before.
+/// Rounds the extent of a box along an axis.
+///
+/// A box takes all places if there are fewer than four times as many and they have room. Otherwise boxes begin at lines, if few places are moved twice by that, or
+/// have one size.
 fn round(axes: &mut [Axis], at: usize, inside: u64, word: u32, most: u64) {
     let others = volume(axes) / axes[at].extent;
     let axis = &mut axes[at];
@@ -202,7 +204,8 @@ fn round(axes: &mut [Axis], at: usize, inside: u64, word: u32, most: u64) {
     axis.extent = at_lines.find(large).unwrap_or(even);
 }
 
-/// One in so many places of an axis may be moved twice, for boxes that begin at lines.
+/// Boxes begin at lines if at most one place of so many is moved twice. An estimate: a run of 512 bytes that begins inside a sector
+/// touches one in 16 more.
 const MOVED_TWICE: u64 = 16;
 
 /// Words of a box.
@@ -254,7 +257,8 @@ impl BoxCut {
     }
 }
 
-/// How many times as long runs of the side that is stored shall be: sectors that are stored in part take more than those of which a part is loaded.
+/// Runs of the side that is stored are about so many times as long: to store a part of a sector takes longer than to load one. Measured in
+/// `bench/results/2026-11-29-gpu-boxes.md`.
 const STORED: u64 = 2;
 
 /// Chooses the places of a box: the side with the shorter runs grows first.

@@ -7,7 +7,7 @@ use super::cut::BoxCut;
 /// A step has whole rows: all places of the nearest axes of the side. A thread keeps its place in a row, and what depends on the step alone is known when the kernel
 /// is compiled. More than half of the threads have a place.
 pub(super) struct BoxSteps {
-    /// The axes of which a box has several places, the nearest first.
+    /// The axes along which a box has several places, the nearest first.
     pub(super) axes: Vec<usize>,
     /// How many of them a row has.
     pub(super) row_axes: usize,

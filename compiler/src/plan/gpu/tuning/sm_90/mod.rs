@@ -105,7 +105,7 @@ pub(crate) static SM_90: Tuning = Tuning {
         run_bytes: 512,
         // A sector; shorter ones were not measured.
         min_run: 32,
-        // Measured in `bench/results/2026-11-29-gpu-boxes.md`: boxes of 17 to 34 KiB, 6 and 8 blocks, 8 to 24 loads.
+        // Measured in `bench/results/2026-11-29-gpu-boxes.md`: boxes of 17 to 25 KiB, 6 and 8 blocks, 8 to 24 loads.
         box_bytes: 25 << 10,
         narrow_box_bytes: 17 << 10,
         most_bytes: 36 << 10,
