@@ -210,8 +210,8 @@ impl Run {
 
     fn compiled(&mut self, compiled: &mut Compiled, fragment: &Fragment, asked: &Asked, variant: Variant) {
         let Subject { name, plan, .. } = compiled.subject;
-        let blocks = plan.blocks(&variant, &asked.call()).expect("a grid");
         let variant = if self.rng.random_range(0..5) == 0 { variant.capped() } else { variant };
+        let blocks = plan.blocks(&variant, &asked.call()).expect("a grid");
         let texts = &mut self.texts;
         let (kernel, lists) = compiled.kernels.entry(variant).or_insert_with(|| {
             *texts += 1;
