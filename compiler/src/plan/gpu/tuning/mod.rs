@@ -210,6 +210,8 @@ pub(crate) struct BoxesTuning {
     pub(crate) resident_blocks: u32,
     /// Bytes that a thread loads before it stores them.
     pub(crate) thread_bytes: u32,
+    /// Boxes at most that share the runs of the loaded side, for blocks to go through these first.
+    pub(crate) few_boxes: u64,
     /// Loads of a thread before it stores, at most.
     pub(crate) most_loads: u32,
     /// Steps up to which the code of a kernel has each of them, so that what depends on the step alone is in the instructions.

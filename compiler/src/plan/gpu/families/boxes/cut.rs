@@ -131,6 +131,21 @@ impl BoxCut {
         run < short && !begins.is_multiple_of(SECTOR)
     }
 
+    /// The axes in the order in which blocks go through the boxes of an element, by their numbers.
+    ///
+    /// Blocks that follow each other store neighbours. Where at most `few` boxes share the runs that are loaded, they go through these first: boxes load parts
+    /// of the same lines.
+    pub(super) fn block_order(&self, direction: Direction, few: u64) -> Vec<usize> {
+        let packed: Vec<usize> = (0..self.axes.len()).collect();
+        let (stored, loaded) = match direction {
+            Direction::Pack => (&packed, &self.nearest),
+            Direction::Unpack => (&self.nearest, &packed),
+        };
+        let divided = loaded.iter().copied().find(|&at| self.axes[at].boxes() > 1);
+        let first = divided.filter(|&at| self.axes[at].boxes() <= few);
+        first.into_iter().chain(stored.iter().copied().filter(|&at| Some(at) != first)).collect()
+    }
+
     /// Bytes of a box that follow each other in memory, and among the packed bytes.
     pub(super) fn runs(&self) -> (u64, u64) {
         (
@@ -317,6 +332,18 @@ mod tests {
         let runs = |direction| plan.found::<Boxes>().unwrap().of(direction).unwrap().runs();
         let (packs, unpacks) = (runs(Direction::Pack), runs(Direction::Unpack));
         assert!(packs.1 > packs.0 && unpacks.0 > unpacks.1, "{packs:?} and {unpacks:?} bytes");
+    }
+
+    #[test]
+    fn blocks_go_through_few_boxes_of_loaded_runs_first() {
+        // 122 x 2,102 x 65 floats, all axes reversed: packs load the rows of 65 in two boxes.
+        let text = "layout lb 0 extent 66675440 {\n  %0 = dense 4 x byte\n  %1 = stream 122 x 546520 of %0\n  \
+             %2 = stream 2102 x 260 of %1\n  %3 = stream 65 x 4 of %2\n  root %3\n}";
+        let plan = GpuPlan::new(&Layout::parse(text).unwrap());
+        let cut = plan.found::<Boxes>().unwrap().of(Direction::Pack).unwrap();
+        assert_eq!(cut.axes[2].boxes(), 2);
+        assert_eq!(cut.block_order(Direction::Pack, 2), [2, 0, 1]);
+        assert_eq!(cut.block_order(Direction::Pack, 1), [0, 1, 2]);
     }
 
     #[test]

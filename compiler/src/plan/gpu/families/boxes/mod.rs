@@ -49,16 +49,19 @@ fn serving<'a>(query: &Query<'a>) -> Option<(&'a BoxCut, BoxesKernel)> {
     fitting(query).filter(|(cut, _)| long(cut) && query.call.bytes >= tuning.min_bytes)
 }
 
-/// Serves calls whose boxes have long runs on both sides, but packs of planes with so few words that threads find them in the first-level cache, and packs that tiles
-/// store by whole sectors. Bytes take as long one by one as through shared memory.
+/// Serves calls whose boxes have long runs on both sides, but packs of planes with so few words that threads find them in the first-level cache, unless they move
+/// several words at once, and packs that tiles store by whole sectors. Bytes take as long one by one as through shared memory.
 pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
     let tuning = &query.tuning().boxes;
-    let left = |cut: &BoxCut| {
+    let left = |cut: &BoxCut, kernel: &BoxesKernel| {
         let few = |tiles: &Tiles| tiles.rows.saturating_mul(tiles.columns) < tuning.min_volume;
-        let cached = cut.word > 1 && tiles::has_small_planes(query) && query.found().is_some_and(few);
+        let cached = cut.word > 1
+            && !kernel.moves_at_once(cut)
+            && tiles::has_small_planes(query)
+            && query.found().is_some_and(few);
         !query.unpacks() && (cached || (cut.stores_parts(tuning.run_bytes) && tiles::has_whole_sectors(query)))
     };
-    serving(query).filter(|(cut, _)| !left(cut)).map(|(_, kernel)| kernel)
+    serving(query).filter(|(cut, kernel)| !left(cut, kernel)).map(|(_, kernel)| kernel)
 }
 
 /// Whether boxes serve an array of records that kernels for records could move too.
@@ -132,8 +135,7 @@ impl BoxesKernel {
             context! { at, count, extent, stride => signed(stride), packed, shared => strides[at], boxes => cut.axes[at].boxes() }
         };
         let packed_order: Vec<usize> = (0..cut.axes.len()).collect();
-        // Blocks that follow each other store neighbours.
-        let blocks = if instance.packs() { &packed_order } else { &cut.nearest };
+        let blocks = cut.block_order(instance.direction, tuning.few_boxes);
         let memory = BoxSteps::new(cut, &cut.nearest, self.memory, instance.threads);
         let packed = BoxSteps::new(cut, &packed_order, self.packed, instance.threads);
         // Rounds of as many loads: a last one of few takes as long as the others.

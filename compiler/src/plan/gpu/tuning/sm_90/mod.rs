@@ -105,13 +105,15 @@ pub(crate) static SM_90: Tuning = Tuning {
         run_bytes: 512,
         // A sector; shorter ones were not measured.
         min_run: 32,
-        // Measured in `bench/results/2026-11-29-gpu-boxes.md`: boxes of 17 to 25 KiB, 6 and 8 blocks, 8 to 24 loads.
+        // Measured in `bench/results/2026-11-29-gpu-boxes.md`: boxes of 17 to 25 KiB, 8 to 24 loads.
         box_bytes: 25 << 10,
         narrow_box_bytes: 17 << 10,
         most_bytes: 36 << 10,
         min_record: 20,
         min_record_at_once: 16,
-        resident_blocks: 6,
+        // Measured in `bench/results/2026-11-29-gpu-requests.md`: 2 to 8 blocks; 4, 8 and 16 boxes.
+        resident_blocks: 4,
+        few_boxes: 8,
         thread_bytes: 64,
         most_loads: 16,
         straight_steps: 200,
