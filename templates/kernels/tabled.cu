@@ -1,8 +1,10 @@
+{% set next = 32 if prefetched else threads -%}
 {% if combined -%}
 // Elements at places that the tables of the call lead to, combined with packed ones. Those of entries that are none are skipped.
 {% else -%}
 // Words from place to place, aligned in both and in the packed bytes. Places that the tables of the call lead to are skipped where an
 // entry is none.
+{%- if prefetched %} Sectors that are stored in part are read: early, and not store by store. A warp's words are neighbours.{% endif %}
 {% endif -%}
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const Tabled &call, u32 block)
@@ -31,7 +33,7 @@ static __device__ __forceinline__ void move_block(
 {%- endif %}
 
     const index words = end - begin;
-    const index base = (index)block * {{ threads * unroll }} + threadIdx.x;
+    const index base = (index)block * {{ threads * unroll }} + {% if prefetched %}threadIdx.x / 32 * {{ 32 * unroll }} + threadIdx.x % 32{% else %}threadIdx.x{% endif %};
     // All loads are under way before the first store.
 {%- if combined %}
     Value mine[{{ unroll }}], value[{{ unroll }}];
@@ -41,7 +43,7 @@ static __device__ __forceinline__ void move_block(
     u64 target_of[{{ unroll }}];
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
-        const index at = base + step * {{ threads }};
+        const index at = base + step * {{ next }};
         u64 from, to;
         target_of[step] = 0;
         if (at < words && places(memory, packed, tables, first, call, begin + at{% if copy %}, ahead{% endif %}, from, to)) {
@@ -54,6 +56,11 @@ static __device__ __forceinline__ void move_block(
             target_of[step] = to;
         }
     }
+{%- if prefetched %}
+#pragma unroll
+    for (u32 step = 0; step < {{ unroll }}; step++)
+        prefetch_ends((const u8 *)target_of[step], {{ word }});
+{%- endif %}
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
         if (target_of[step] != 0)

@@ -1,6 +1,7 @@
+{% set next = 32 if prefetched else threads -%}
 // Words: packed word `at` is the memory word at place(at), aligned on both sides.
 {%- if streamed %} Stores leave the cache to memory.{% endif %}
-{%- if prefetched %} Sectors that are stored in part are read: early, and not store by store.{% endif %}
+{%- if prefetched %} Sectors that are stored in part are read: early, and not store by store. A warp's words are neighbours.{% endif %}
 {%- if cut %} The call may cut its first and last word.{% endif %}
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
@@ -31,34 +32,47 @@ static __device__ __forceinline__ void move_block(
 {%- endif %}
 {%- if unroll == 1 %}
     const index at = (index)block * {{ threads }} + threadIdx.x{% if cut and pack %} - ahead{% endif %};
+{%- if prefetched %}
+    const word value = __ldg(aligned + min(at, words - 1));
+    word *const place_of = (word *)(memory + place({{ context }}tables, begin + min(at, words - 1)));
+    prefetch_ends((const u8 *)place_of, {{ word }});
+    if (at < words)
+        *place_of = value;
+{%- else %}
     if (at < words) {
         word *place_of = (word *)(memory + place({{ context }}tables, begin + at));
-{%- if prefetched %}
-        prefetch((const u8 *)place_of);
-{%- endif %}
         {% if streamed %}__stcs(aligned + at, __ldg(place_of)){% elif pack %}aligned[at] = __ldg(place_of){% else %}*place_of = __ldg(aligned + at){% endif %};
     }
+{%- endif %}
 {%- else %}
-    const index base = (index)block * {{ threads * unroll }} + threadIdx.x{% if cut and pack %} - ahead{% endif %};
+    const index base = (index)block * {{ threads * unroll }} + {% if prefetched %}threadIdx.x / 32 * {{ 32 * unroll }} + threadIdx.x % 32{% else %}threadIdx.x{% endif %}{% if cut and pack %} - ahead{% endif %};
     // Threads beyond the end load the last word once more, so that all loads are under way before the first store.
     word value[{{ unroll }}];
     word *place_of[{{ unroll }}];
+{%- if prefetched %}
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
-        const index at = min(base + step * {{ threads }}, words - 1);
+        value[step] = __ldg(aligned + min(base + step * {{ next }}, words - 1));
+    }
+{%- endif %}
+#pragma unroll
+    for (u32 step = 0; step < {{ unroll }}; step++) {
+        const index at = min(base + step * {{ next }}, words - 1);
         place_of[step] = (word *)(memory + place({{ context }}tables, begin + at));
 {%- if prefetched %}
-        prefetch((const u8 *)place_of[step]);
+        prefetch_ends((const u8 *)place_of[step], {{ word }});
 {%- endif %}
     }
+{%- if not prefetched %}
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
-        {% if pack %}value[step] = __ldg(place_of[step]){% else %}value[step] = __ldg(aligned + min(base + step * {{ threads }}, words - 1)){% endif %};
+        {% if pack %}value[step] = __ldg(place_of[step]){% else %}value[step] = __ldg(aligned + min(base + step * {{ next }}, words - 1)){% endif %};
     }
+{%- endif %}
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
-        if (base + step * {{ threads }} < words)
-            {% if streamed %}__stcs(aligned + (base + step * {{ threads }}), value[step]){% elif pack %}aligned[base + step * {{ threads }}] = value[step]{% else %}*place_of[step] = value[step]{% endif %};
+        if (base + step * {{ next }} < words)
+            {% if streamed %}__stcs(aligned + (base + step * {{ next }}), value[step]){% elif pack %}aligned[base + step * {{ next }}] = value[step]{% else %}*place_of[step] = value[step]{% endif %};
     }
 {%- endif %}
 }

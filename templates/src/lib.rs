@@ -44,6 +44,9 @@ pub const STAGED: &str = include_str!("../library/staged.cu");
 /// A function that brings a line of memory to the L2 cache.
 pub const PREFETCH: &str = include_str!("../library/prefetch.cu");
 
+/// A function that does so where the runs of a warp begin or end inside of sectors, behind [`PREFETCH`].
+pub const PREFETCH_ENDS: &str = include_str!("../library/prefetch_ends.cu");
+
 /// Functions that combine an element of memory with a packed one. They need the names of operations and elements before them.
 pub const COMBINE: &str = include_str!("../library/combine.cu");
 

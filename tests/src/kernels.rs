@@ -145,6 +145,8 @@ pub fn families() -> Vec<Subject> {
         ("blocks beyond 32 bits", blocks(8, (0..50).map(|at| ((at * at % 53) << 35) | (at * 8)))),
         ("a record of more nodes than a launch has room for", streams(40)),
         ("a record of more nodes than a kernel is compiled for", streams(300)),
+        ("ascending blocks of words of 16", blocks(48, (0..300).map(|at| (at * 5 + at % 2) * 16))),
+        ("rows of halves, axes permuted", permuted(34, &[9, 15, 12], &[1, 2, 0])),
     ];
     let texts = LAYOUTS.iter().map(|&(name, count, text)| (name, count, text.to_owned()));
     let all = texts.chain(lists.into_iter().map(|(name, text)| (name, 3, text)));

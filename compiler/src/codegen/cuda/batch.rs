@@ -183,6 +183,9 @@ pub fn batch_of(requested: &[BatchPart<'_>]) -> Result<BatchProgram, TemplateErr
                 if variant.reduction.is_some() {
                     kernels.require([LibraryPart::Combine, LibraryPart::LoadValue]);
                 }
+                if tabled::prefetches(*sides, variant) {
+                    kernels.require([LibraryPart::Prefetch, LibraryPart::PrefetchEnds]);
+                }
                 BatchCase { call: format!("*(const {name}::Tabled *)item.program"), name: format!("{name}::tabled") }
             }
         });

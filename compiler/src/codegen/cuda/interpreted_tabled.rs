@@ -248,8 +248,9 @@ pub(super) fn generic() -> Result<String, TemplateError> {
              return place_by_tables(call, tables, (u64)memory, at * {word}, {found});\n}}\n\n",
             entry.trim_start_matches("dtc_")
         );
-        let values =
-            context! { word, word_type => word_type(*word), threads, unroll, copy => false, combined => false };
+        let values = context! {
+            word, threads, unroll, word_type => word_type(*word), copy => false, combined => false, prefetched => false,
+        };
         source.push_str(&render("tabled", &values)?);
         let values = context! { entry, threads, resident => 1, shared => false, capped => true, call => "Tabled" };
         let _ = write!(source, "\n{}\n}}\n", render("entry", &values)?);

@@ -129,6 +129,7 @@ fn library(part: LibraryPart) -> Cow<'static, str> {
         LibraryPart::Funnel => dtc_templates::FUNNEL.into(),
         LibraryPart::Join => dtc_templates::JOIN.into(),
         LibraryPart::Prefetch => dtc_templates::PREFETCH.into(),
+        LibraryPart::PrefetchEnds => dtc_templates::PREFETCH_ENDS.into(),
         LibraryPart::Staged => dtc_templates::STAGED.into(),
         LibraryPart::Combine => accumulate::library().into(),
         LibraryPart::LoadValue => dtc_templates::LOAD_VALUE.into(),

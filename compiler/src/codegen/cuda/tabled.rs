@@ -6,7 +6,8 @@ use super::kernel::Program;
 use super::place::{Places, entry, quotient, remainder};
 use super::tables::{ListName, Tables};
 use super::template::{TemplateError, render};
-use crate::plan::gpu::{GpuPlan, TabledVariant, number, signed, word_type};
+use crate::layout::Layout;
+use crate::plan::gpu::{GpuPlan, SECTOR, TabledVariant, number, signed, word_type};
 use crate::tabled::{TabledEdge, TabledLayout, TabledNode};
 use minijinja::context;
 use std::fmt::Write;
@@ -177,6 +178,10 @@ pub fn tabled(sides: TabledSides<'_>, variant: &TabledVariant) -> Result<Program
         text.push_str(&accumulate::library());
         text.push_str(dtc_templates::LOAD_VALUE);
     }
+    if prefetches(sides, variant) {
+        text.push_str(dtc_templates::PREFETCH);
+        text.push_str(dtc_templates::PREFETCH_ENDS);
+    }
     let beyond = if variant.checked { dtc_templates::BEYOND } else { "" };
     text.push_str(&block(sides, variant, beyond, &mut tables)?);
     let TabledVariant { shape, capped, .. } = *variant;
@@ -203,6 +208,21 @@ pub(super) fn item(
     }
     let _ = write!(text, "namespace {namespace} {{\n{body}\n}}\n}}\n");
     Ok(text)
+}
+
+/// Whether a kernel brings sectors of elements to the L2 cache before it stores parts of them. Not where runs may be inside of a sector, far from each other:
+/// the request would cost as much as the store. Kernels on few multiprocessors may store to pinned memory of the host.
+pub(super) fn prefetches(sides: TabledSides<'_>, variant: &TabledVariant) -> bool {
+    let stored = match sides {
+        TabledSides::Pack(_) => None,
+        TabledSides::Unpack(layout) | TabledSides::Copy { target: layout, .. } => Some(layout),
+    };
+    let long = |layout: &Layout| {
+        let measure = layout.measure(layout.root().node);
+        measure.size > SECTOR * measure.runs
+    };
+    let plain = !variant.capped && variant.reduction.is_none();
+    plain && stored.is_some_and(|layout| layout.fixed_layouts().iter().all(long))
 }
 
 /// What a call says of its tables, the functions of both sides, and what a block does, in a namespace that is left open. `beyond`: what a checked kernel
@@ -238,6 +258,7 @@ fn block(
         word_type => word_type(word),
         threads => shape.threads,
         unroll => shape.unroll,
+        prefetched => prefetches(sides, variant),
         combined => reduction.is_some(),
         operation => reduction.map(|reduction| format!("{:?}", reduction.operation())),
         element => reduction.map(|reduction| format!("{:?}", reduction.element())),

@@ -16,6 +16,9 @@ pub(crate) struct RunStatistics {
     pub(crate) listed: bool,
     /// How far from each other they are.
     pub(crate) density: Density,
+    /// Whether runs that follow each other among the packed bytes are further from each other in memory than those of a loop around them: words of memory
+    /// that two runs share are then written at different times.
+    pub(crate) permuted: bool,
 }
 
 /// Runs of a group of equal distances, at least.
@@ -36,6 +39,20 @@ fn within_groups(layout: &Layout, mean: u64) -> u64 {
     if matches!(layout.node(at), Node::Dense { .. }) { innermost } else { u64::MAX }
 }
 
+/// Whether a loop of a nest has shorter steps than one inside of it.
+fn is_permuted(layout: &Layout) -> bool {
+    let mut outer: Option<u64> = None;
+    let mut at = layout.root().node;
+    while let Node::Stream { stride, child, .. } = layout.node(at) {
+        let stride = stride.unsigned_abs();
+        if outer.is_some_and(|outer| outer < stride) {
+            return true;
+        }
+        (outer, at) = (Some(stride), child.node);
+    }
+    false
+}
+
 impl RunStatistics {
     pub(crate) fn of(layout: &Layout, tuning: &WordsTuning) -> RunStatistics {
         let measure = layout.measure(layout.root().node);
@@ -53,6 +70,6 @@ impl RunStatistics {
             }
             _ => Density::Near,
         };
-        RunStatistics { mean, distance, listed, density }
+        RunStatistics { mean, distance, listed, density, permuted: is_permuted(layout) }
     }
 }

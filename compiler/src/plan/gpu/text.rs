@@ -98,6 +98,8 @@ pub(crate) enum LibraryPart {
     Join,
     /// Brings a line of memory to the L2 cache.
     Prefetch,
+    /// Does so where the runs of a warp begin or end inside of sectors.
+    PrefetchEnds,
     /// Brings memory to shared memory so that its words are in all banks.
     Staged,
     /// Combines two elements.

@@ -251,7 +251,9 @@ pub(super) fn admits(query: &Query<'_>) -> Option<GroupsKernel> {
     // Records may also be unpacked byte by byte in the order of memory.
     let odd = !query.analysis.has::<Records>() && odd_pay(query.direction, listed, mean, tuning);
     let narrow = query.word <= tuning.max_word || (query.unpacks() && listed);
-    let pays = narrow && query.call.bytes >= tuning.min_bytes && (wide || odd) && (listed || close);
+    // Rows of words of 2 bytes that are no neighbours among the packed bytes would share words of memory.
+    let apart = query.unpacks() && query.word == 2 && query.analysis.runs.permuted;
+    let pays = narrow && query.call.bytes >= tuning.min_bytes && (wide || odd) && (listed || close || apart);
     pays.then_some(kernel)
 }
 

@@ -1,6 +1,6 @@
 //! Packed words of 16 bytes, each put together from the listed runs that it has.
 
-use super::pieces::{Pieces, each_run};
+use super::pieces::{Pieces, each_run, in_words};
 use super::{Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout};
 use crate::plan::Direction;
@@ -22,7 +22,8 @@ pub(super) fn admits(query: &Query<'_>) -> Option<JoinedKernel> {
         4 => (&tuning.aligned_runs, tuning.aligned_min_bytes),
         _ => return None,
     };
-    (!query.unpacks() && runs.contains(&pieces.mean) && query.call.bytes >= min_bytes).then_some(JoinedKernel)
+    let joins = !query.unpacks() && !in_words(query.analysis, query.direction, query.aligned_word());
+    (joins && runs.contains(&pieces.mean) && query.call.bytes >= min_bytes).then_some(JoinedKernel)
 }
 
 /// Whether a kernel brings lists to the L2 cache: short ones stay there.

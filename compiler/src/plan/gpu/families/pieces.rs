@@ -4,7 +4,7 @@ use super::{Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    AddressFunction, Analysis, Call, Cut, Grid, KernelList, KernelText, LibraryPart, ListedPiece, PiecesTuning, SECTOR,
+    AddressFunction, Analysis, Call, Cut, Grid, KernelList, KernelText, LibraryPart, ListedPiece, PiecesTuning,
     Structure, Tuning, Units, WARP, WIDEST, alignment,
 };
 use minijinja::{Value, context};
@@ -183,25 +183,24 @@ pub(super) fn in_shorts(query: &Query<'_>, mean: u64) -> bool {
     query.unpacks() && query.word == 2 && query.tuning().pieces.in_shorts.contains(&mean)
 }
 
-/// Whether runs of one length are faster in words of `word` bytes, although each word looks up its run. Unpacks whose runs end inside of sectors are so
-/// only where the runs are long.
-pub(super) fn in_wide_words(analysis: &Analysis, direction: Direction, word: u32) -> bool {
-    let Some(&Pieces { equal, mean, .. }) = analysis.found() else { return false };
+/// Whether runs are faster in words of `word` bytes, although each word looks up its run: runs of one length, and those of other long lists.
+pub(super) fn in_words(analysis: &Analysis, direction: Direction, word: u32) -> bool {
+    let Some(&Pieces { equal, mean, size, .. }) = analysis.found() else { return false };
     let tuning = &analysis.tuning.pieces;
-    let (wide, least) = match direction {
-        Direction::Pack => (2 * word >= WIDEST, tuning.pack_runs[2]),
-        Direction::Unpack => {
-            let widest = word == WIDEST && (mean.is_multiple_of(SECTOR) || mean >= tuning.equal_unpack);
-            (widest || (2 * word == WIDEST && mean >= tuning.equal_unpack_of_8), tuning.unpack_runs[2])
-        }
-    };
-    equal && wide && mean >= least
+    let long = size >= tuning.large;
+    match (word, direction) {
+        (WIDEST, _) => equal || long,
+        (8, _) => equal || (long && mean >= tuning.in_words_of_8),
+        (4, Direction::Pack) => equal && tuning.in_words_of_4.contains(&mean),
+        (4, Direction::Unpack) => (equal || long) && tuning.in_words_of_4.contains(&mean),
+        _ => false,
+    }
 }
 
 /// Serves calls of many runs that have most of the nodes which they touch. In others, each thread moves words, and searches the list for the run of each.
 pub(super) fn admits(query: &Query<'_>) -> Option<PiecesKernel> {
     let (pieces, tuning) = (query.found::<Pieces>()?, &query.tuning().pieces);
-    if in_wide_words(query.analysis, query.direction, query.aligned_word()) {
+    if in_words(query.analysis, query.direction, query.aligned_word()) {
         return None;
     }
     let by_alignment = if query.unpacks() { tuning.unpack_runs } else { tuning.pack_runs };

@@ -2,7 +2,6 @@
 
 use super::words;
 use super::{Generic, Instance, KernelFamily, Query};
-use crate::layout::{Layout, Node};
 use crate::plan::Direction;
 use crate::plan::gpu::{
     AddressFunction, Analysis, Call, Grid, KernelText, LibraryPart, SLOT, Tuning, Units, alignment,
@@ -34,25 +33,10 @@ pub(super) fn admits(query: &Query<'_>) -> Option<RowsKernel> {
     query.unpacks().then_some(RowsKernel { slots })
 }
 
-/// Whether rows that follow each other among the packed bytes are further from each other in memory than those of a loop around them: the words of
-/// memory that two rows share are then written at different times.
-fn is_permuted(layout: &Layout) -> bool {
-    let mut outer: Option<u64> = None;
-    let mut at = layout.root().node;
-    while let Node::Stream { stride, child, .. } = layout.node(at) {
-        let stride = stride.unsigned_abs();
-        if outer.is_some_and(|outer| outer < stride) {
-            return true;
-        }
-        (outer, at) = (Some(stride), child.node);
-    }
-    false
-}
-
 /// Serves those that words of 4 bytes would serve slower.
 pub(super) fn before_words(query: &Query<'_>) -> Option<RowsKernel> {
     let tuning = &query.tuning().rows;
-    let rows = if is_permuted(&query.analysis.layout) { &tuning.before_words_permuted } else { &tuning.before_words };
+    let rows = if query.analysis.runs.permuted { &tuning.before_words_permuted } else { &tuning.before_words };
     let faster = query.analysis.row.is_some_and(|row| rows.contains(&row));
     let narrow = query.word == 4 && words::fitting(query) >= 4;
     if faster && narrow && query.call.bytes >= tuning.min_bytes { admits(query) } else { None }

@@ -57,6 +57,11 @@ impl Tiles {
     /// Rows of the tallest tile that the generic kernels move.
     pub(crate) const GENERIC_ROWS: u32 = 256;
 
+    /// Whether columns are neighbours with gaps, several in each sector.
+    fn has_gaps_in_sectors(&self) -> bool {
+        (u64::from(self.word) + 1..SECTOR).contains(&self.stride.unsigned_abs())
+    }
+
     /// Bytes of memory that a plane spans, if its rows are of one stride.
     fn span(&self, layout: &Layout) -> Option<u64> {
         let Node::Stream { count, stride, child } = layout.node(self.column.node) else { return None };
@@ -382,7 +387,7 @@ impl KernelFamily for TilesKernel {
     fn prefetches(&self, instance: &Instance<'_>) -> bool {
         let in_part = |tiles: &Tiles| {
             let beside = tiles.columns.saturating_mul(tiles.stride.unsigned_abs());
-            instance.analysis.stored_in_part(beside, tiles.word)
+            instance.analysis.stored_in_part(beside, tiles.word) || tiles.has_gaps_in_sectors()
         };
         instance.may_prefetch() && instance.analysis.found::<Tiles>().is_some_and(in_part)
     }

@@ -5,12 +5,13 @@
 
 use super::groups::Groups;
 use super::ordered::Disorder;
-use super::pieces::{Pieces, in_shorts, in_wide_words};
+use super::pieces::{Pieces, in_shorts, in_words};
 use super::{Generic, Instance, KernelFamily, Query};
 use crate::plan::Direction;
+use crate::plan::gpu::tuning::row::Density;
 use crate::plan::gpu::{
-    AddressFunction, Analysis, Call, Grid, KernelText, LINE, LaunchShape, Row, RunStatistics, SLOT, Tuning, Units,
-    WIDEST, WordsTuning,
+    AddressFunction, Analysis, Call, Grid, KernelText, LINE, LaunchShape, LibraryPart, Row, RunStatistics, SECTOR,
+    SLOT, Tuning, Units, WIDEST, WordsTuning,
 };
 use minijinja::context;
 use std::fmt;
@@ -45,7 +46,7 @@ impl WordsKernel {
     }
 }
 
-/// Whether words of listed runs, two a thread, are under way while others wait for the list.
+/// Whether words of listed runs, several a thread, are under way while others wait for the list.
 fn waits_for_list(direction: Direction, word: u32, runs: &RunStatistics, tuning: &WordsTuning) -> bool {
     let lengths = match direction {
         Direction::Pack => &tuning.listed_pack,
@@ -72,11 +73,27 @@ pub(crate) fn best_word(analysis: &Analysis, direction: Direction, widest: u32) 
 /// The launch shape for words of a size.
 pub(crate) fn best_shape(analysis: &Analysis, direction: Direction, word: u32) -> LaunchShape {
     let (runs, tuning) = (&analysis.runs, &analysis.tuning.words);
-    if waits_for_list(direction, word, runs, tuning) || (word == WIDEST && in_wide_words(analysis, direction, word)) {
+    if waits_for_list(direction, word, runs, tuning) || (word == WIDEST && in_words(analysis, direction, word)) {
         return tuning.listed_shape;
     }
     let (threads, unroll) = row(direction, runs, tuning).shapes[word.trailing_zeros().min(4) as usize];
     LaunchShape { threads, unroll }
+}
+
+/// Whether an unpack brings the sectors that it stores in part to the L2 cache before.
+fn requests(analysis: &Analysis, direction: Direction) -> bool {
+    let Analysis { layout, row, runs, whole_sectors, tuning, .. } = analysis;
+    // Elements with short lists are in small calls, too.
+    let many = row.is_some() || layout.size() >= tuning.words.prefetched_element;
+    // Where each run is inside of a sector, and the next one far, the request costs as much as the store.
+    let gains = runs.mean > SECTOR || runs.density == Density::Close;
+    direction == Direction::Unpack && many && !whole_sectors && gains
+}
+
+/// The launch shape for words of a size in one type.
+fn shape(analysis: &Analysis, direction: Direction, word: u32) -> LaunchShape {
+    let long = analysis.runs.mean > SECTOR && requests(analysis, direction);
+    if long && word < WIDEST { analysis.tuning.words.requesting_shape } else { best_shape(analysis, direction, word) }
 }
 
 /// The word that serves a call best, if packed bytes are at any alignment.
@@ -114,7 +131,7 @@ pub(super) fn aligned(query: &Query<'_>) -> Option<WordsKernel> {
         || (word == 2 && query.found::<Groups>().is_some_and(Groups::is_listed))
         || (word == 2 && query.unpacks() && runs.mean < query.tuning().words.short_unpack);
     (fitting >= 4 || (fitting == word && short))
-        .then(|| WordsKernel::of(fitting, best_shape(query.analysis, query.direction, fitting), &query.call))
+        .then(|| WordsKernel::of(fitting, shape(query.analysis, query.direction, fitting), &query.call))
 }
 
 /// Serves calls whose narrow words are all under way at once, where the other way is to put words together from bytes.
@@ -127,7 +144,7 @@ impl KernelFamily for WordsKernel {
     fn candidates(query: &Query<'_>) -> Vec<WordsKernel> {
         let most = query.tuning().words.resident_narrow_words;
         let kernels = |word| {
-            let kernel = WordsKernel::of(word, best_shape(query.analysis, query.direction, word), &query.call);
+            let kernel = WordsKernel::of(word, shape(query.analysis, query.direction, word), &query.call);
             [Some(kernel), under_way_at_once(word, most, query).filter(|resident| *resident != kernel)]
         };
         let words = [1, 2, 4, 8, 16].into_iter().filter(|&word| word <= query.aligned_word());
@@ -151,13 +168,9 @@ impl KernelFamily for WordsKernel {
     }
 
     fn prefetches(&self, instance: &Instance<'_>) -> bool {
-        let Analysis { layout, row, runs, granularity, whole_sectors, tuning, .. } = instance.analysis;
-        // Small calls, whose lists are short, wait for both.
-        let many = row.is_some() || layout.size() >= tuning.words.prefetched_element;
-        instance.may_prefetch()
-            && many
-            && !whole_sectors
-            && instance.analysis.stored_in_part(runs.mean, granularity.word())
+        // Calls whose words are all under way at once would wait for both.
+        let resident = self.shape == instance.analysis.tuning.words.resident_shape;
+        instance.may_prefetch() && !resident && requests(instance.analysis, instance.direction)
     }
 
     fn text(&self, instance: &Instance<'_>) -> Option<KernelText> {
@@ -165,7 +178,8 @@ impl KernelFamily for WordsKernel {
         // Blocks in any order are at lines that others have blocks of, too.
         let streamed = instance.packs() && instance.analysis.has::<Disorder>();
         let values = context! { unroll => self.shape.unroll, cut => self.cut, streamed };
-        Some(KernelText { values, ..KernelText::new("words", self.word, vec![elements]) })
+        let library = if self.prefetches(instance) { vec![LibraryPart::PrefetchEnds] } else { Vec::new() };
+        Some(KernelText { values, library, ..KernelText::new("words", self.word, vec![elements]) })
     }
 
     fn generic(&self, query: &Query<'_>) -> Generic {

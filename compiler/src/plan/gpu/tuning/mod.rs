@@ -79,6 +79,8 @@ pub(crate) struct WordsTuning {
     pub(crate) resident_shape: LaunchShape,
     /// Runs below this length are unpacked in words of 2 bytes, if these are aligned.
     pub(crate) short_unpack: u64,
+    /// The shape of unpacks that request sectors of memory before they store parts of them, for words below 16 bytes and runs of more than a sector.
+    pub(crate) requesting_shape: LaunchShape,
     /// Elements of one type whose lists are long enough for prefetches of memory in unpacks, at least.
     pub(crate) prefetched_element: u64,
     /// Threads of a block on few multiprocessors.
@@ -208,10 +210,10 @@ pub(crate) struct BoxesTuning {
     pub(crate) min_record_at_once: u64,
     /// Blocks that a multiprocessor has registers for.
     pub(crate) resident_blocks: u32,
-    /// Bytes that a thread loads before it stores them.
-    pub(crate) thread_bytes: u32,
     /// Boxes at most that share the runs of the loaded side, for blocks to go through these first.
     pub(crate) few_boxes: u64,
+    /// Bytes that a thread loads before it stores them.
+    pub(crate) thread_bytes: u32,
     /// Loads of a thread before it stores, at most.
     pub(crate) most_loads: u32,
     /// Steps up to which the code of a kernel has each of them, so that what depends on the step alone is in the instructions.
@@ -341,10 +343,10 @@ pub(crate) struct PiecesTuning {
     pub(crate) unpack_runs: [u64; 3],
     /// Runs that an unpack stores in words of 2 bytes, if these are aligned, although each word looks up its run.
     pub(crate) in_shorts: Range<u64>,
-    /// The least length of runs of one length that are unpacked faster in words of 16 bytes, if they end inside of sectors.
-    pub(crate) equal_unpack: u64,
-    /// The same for words of 8 bytes.
-    pub(crate) equal_unpack_of_8: u64,
+    /// The least mean of runs of a long list that are faster in words of 8 bytes, although each word looks up its run.
+    pub(crate) in_words_of_8: u64,
+    /// Means of runs that are faster in words of 4 bytes; packs of runs of one length alone.
+    pub(crate) in_words_of_4: Range<u64>,
     /// Packed bytes of an element that has runs for a whole GPU, at least.
     pub(crate) large: u64,
     /// How runs are cut in packs of small elements, by their least length, descending.

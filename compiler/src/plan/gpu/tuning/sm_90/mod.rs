@@ -31,8 +31,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         rows: words::ROWS,
         sparse_distance: 256,
         long_list: 1 << 18,
-        // Measured in `bench/results/2026-11-24-gpu-limits.md`.
-        listed_shape: LaunchShape { threads: 128, unroll: 2 },
+        // Measured in `bench/results/2026-11-24-gpu-limits.md` and, four words a thread, `bench/results/2026-11-29-gpu-requests.md`.
+        listed_shape: LaunchShape { threads: 128, unroll: 4 },
         listed_pack: 16..u64::MAX,
         listed_unpack: 64..256,
         listed_dense_unpack: 32..256,
@@ -45,6 +45,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         resident_shape: LaunchShape { threads: 256, unroll: 1 },
         // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: 14 bytes, 462 GB/s for 209. Runs of 16 to 300 bytes were not.
         short_unpack: 16,
+        // Measured in `bench/results/2026-11-29-gpu-requests.md`: what a request costs is shared by the words of a thread.
+        requesting_shape: LaunchShape { threads: 128, unroll: 4 },
         prefetched_element: MANY_SHORT,
         // 8 KiB under way in each block: of pinned memory, an eighth of an H200 then reads 51 GB/s, which is what the link gives to kernels (with 4 KiB
         // 41 GB/s), and no more is under way than the link needs: a kernel beside four times as much took 1.4 times as long.
@@ -185,10 +187,9 @@ pub(crate) static SM_90: Tuning = Tuning {
         unpack_runs: [8, LOOKED_UP_ONCE, MEDIUM],
         // Measured in `bench/results/2026-11-25-gpu-families.md`.
         in_shorts: 33..64,
-        // Measured in `bench/results/2026-11-27-gpu-tables.md`: packs are 0.99 to 1.24 times as fast on two GPUs, unpacks 0.99 to 1.12.
-        equal_unpack: 1024,
-        // Measured in `bench/results/2026-11-28-gpu-peers.md`: 1.03 times as fast at 824 and 1,240 bytes.
-        equal_unpack_of_8: 768,
+        // Measured in `bench/results/2026-11-29-gpu-requests.md`: lists of 48 MiB, random, in groups and ascending.
+        in_words_of_8: 1024,
+        in_words_of_4: LOOKED_UP_ONCE..MEDIUM,
         // Measured in `bench/results/2026-11-22-gpu-kernel-families.md`. Pieces of small elements are under way all at once: one load for each lane. Those of
         // large ones are under way for a group of lanes at once, without a loop.
         large: MANY_SHORT,
