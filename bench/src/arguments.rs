@@ -27,7 +27,13 @@ pub struct Benchmark {
     /// Writes the types of --random to this folder, as JSON that dtc bench reads, and measures nothing
     #[arg(long, value_name = "DIRECTORY", requires = "random", conflicts_with = "json")]
     pub types: Option<PathBuf>,
-    /// The seed of --random and of --part classes and families: draws the types of another run again [default: another one each time]
+    /// Measures so many permutes of arrays on the CPU that are drawn from a seed, beside strided-perm and memcpy, in 9 rounds if --rounds
+    /// says no other number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    #[arg(conflicts_with_all = ["files", "cases", "gpu_cases", "bundle", "layouts", "packed_mib", "part", "peers", "backend", "starts", "random"])]
+    pub permutes: Option<u16>,
+    /// The seed of --random, --permutes and --part classes and families: draws the types of another run again [default: another one
+    /// each time]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Layouts of each class that --part classes and families draw
@@ -46,8 +52,8 @@ pub struct Benchmark {
     /// How often buffers are allocated and MPIs started anew, each time for as many rounds
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub starts: u16,
-    /// Writes all figures to a file, or with - to standard output instead of the table; with --backend cuda one object to a
-    /// line, as the programs in bench/gpu do
+    /// Writes all figures to a file, or with - to standard output instead of the table; with --backend cuda and
+    /// --permutes one object to a line, as the programs in bench/gpu do
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// The date that the figures bear [default: today]

@@ -8,6 +8,7 @@ mod commits;
 mod cuda;
 mod drawn;
 mod figures;
+mod permutes;
 mod random;
 
 use arguments::Benchmark;
@@ -36,6 +37,9 @@ fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
     let out = if only_figures { &mut nowhere } else { out };
     if let (Some(number), Some(folder)) = (arguments.random, &arguments.types) {
         return random::write(arguments, number, folder, out);
+    }
+    if let Some(number) = arguments.permutes {
+        return permutes::run(arguments, number, out);
     }
     if shared.backend == Backend::Cuda {
         return cuda::run(arguments, out);

@@ -129,3 +129,26 @@ fn drawn_types_are_measured_and_written() {
         assert!(refused.status == 2 && refused.err.contains("--random"), "{refused:?}");
     }
 }
+
+#[test]
+fn drawn_permutes_are_measured_beside_their_peer() {
+    let folder = tempdir().expect("a folder");
+    // The class of the least arrays.
+    let drawn = ["--permutes", "7", "--seed", "5", "--only", "L2", "--rounds", "1", "--min-time", "1"];
+    let text = bench(folder.path(), &[&drawn[..], &["--json", "figures"]].concat()).fine();
+    assert!(text.contains("7 permutes of seed 5") && text.contains("geometric mean"), "{text}");
+    let lines = std::fs::read_to_string(folder.path().join("figures")).unwrap();
+    let figures: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // Three of seven, both directions, three peers.
+    assert_eq!(figures.len(), 18, "{lines}");
+    for peer in ["dtc", "strided-perm", "memcpy"] {
+        for direction in ["pack", "unpack"] {
+            let of = figures.iter().filter(|figure| figure["peer"] == peer && figure["direction"] == direction);
+            assert!(of.clone().all(|figure| figure["warm_us"].as_f64() > Some(0.0)), "{lines}");
+            assert_eq!(of.count(), 3, "{lines}");
+        }
+    }
+    bench(folder.path(), &["--permutes", "2", "--only", "nothing"]).fails(2, &["--only", "nothing"]);
+    let refused = bench(folder.path(), &["--permutes", "2", "--random", "2"]);
+    assert!(refused.status == 2 && refused.err.contains("--permutes"), "{refused:?}");
+}

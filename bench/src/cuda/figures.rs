@@ -1,8 +1,6 @@
-//! The file of figures of a run on a GPU.
+//! The figures of a run on a GPU.
 
 use dtc_measure::bench::cuda::comparison::Line;
-use dtc_measure::failure::Failure;
-use dtc_measure::output::Output;
 use serde_json::{Value, json};
 
 /// The figures of a line, in the form of the programs in `bench/gpu`.
@@ -23,20 +21,4 @@ pub fn figure(line: &Line) -> Value {
         Err(error) => figure["error"] = error.as_str().into(),
     }
     figure
-}
-
-/// The file of figures.
-pub struct Figures<'a>(pub Option<Output<'a>>);
-
-impl Figures<'_> {
-    /// Writes a line, if there is a file.
-    pub fn write(&mut self, line: Value) -> Result<(), Failure> {
-        let Some(output) = &mut self.0 else { return Ok(()) };
-        output.write(format!("{line}\n").as_bytes())
-    }
-
-    /// Puts the file in place.
-    pub fn finish(self) -> Result<(), Failure> {
-        self.0.map_or(Ok(()), |output| output.finish().map(drop))
-    }
 }

@@ -20,13 +20,14 @@ mod transfers;
 
 use crate::arguments::{Benchmark, Part};
 use crate::drawn;
+use crate::figures::Figures;
 use dtc_compiler::plan::Direction;
 use dtc_measure::bench::cuda::comparison::{Arena, Line};
 use dtc_measure::bench::cuda::{errors, open, table, verify};
 use dtc_measure::bench::{case, tell};
 use dtc_measure::failure::Failure;
 use dtc_measure::output::Output;
-use figures::{Figures, figure};
+use figures::figure;
 use std::io::Write;
 
 /// Measures the parts that the command line names.

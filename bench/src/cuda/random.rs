@@ -2,9 +2,10 @@
 //! it, and else by their share of the fastest candidate; small ones by the time beyond a copy.
 
 use super::families;
-use super::figures::{Figures, figure};
+use super::figures::figure;
 use crate::arguments::{Benchmark, Part};
 use crate::drawn;
+use crate::figures::Figures;
 use crate::random::{Distribution, PERCENTILES, abridged};
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;

@@ -9,6 +9,8 @@ mod composed;
 pub mod draws;
 mod grammar;
 
+pub use classes::element;
+
 use classes::Drawn;
 use draws::{Draws, draw};
 use dtc_compiler::datatype::{Datatype, DatatypeError};

@@ -8,4 +8,4 @@ mod run;
 pub use distribution::{Distribution, PERCENTILES};
 pub use notation::abridged;
 pub use report::print;
-pub use run::{Random, run, write};
+pub use run::{ROUNDS, Random, run, write};

@@ -13,8 +13,8 @@ use dtc_measure::output::Scratch;
 use std::io::Write;
 use std::path::Path;
 
-/// Interleaved rounds, whose least times count: of as many, one is likely undisturbed.
-const ROUNDS: usize = 9;
+/// Interleaved rounds of drawn types: of as many, one is likely undisturbed.
+pub const ROUNDS: usize = 9;
 
 /// Nanoseconds that the rounds of one direction of a type should take at most.
 const LONGEST: f64 = 2.5e8;
