@@ -1,6 +1,6 @@
 //! Every type on every engine, by the conformance run.
 
-use dtc_compiler::datatype::Datatype;
+use dtc_compiler::datatype::{Datatype, text};
 use dtc_compiler::lower;
 use dtc_runtime::Tier;
 use dtc_tests::conformance::{DescribedSubject, EngineSubject, engines, run};
@@ -43,12 +43,35 @@ fn the_corpus() {
     run_all(corpus::all().into_iter().map(|case| (case.name.to_owned(), case.datatype)));
 }
 
-/// The corpus with the microkernels of other processors, each in a process of its own.
+/// Rows that are tiles because there are many of them: fields of records in more than 1 MiB.
+#[test]
+fn fields_of_many_records() {
+    let types = [
+        "hvector 9 1 16 (hvector 8000 1 144 c_double_complex)",
+        "hvector 5 1 8 (hvector 12000 1 96 double)",
+        "hvector 4 1 12 (hvector 18000 1 60 float)",
+        "hvector 6 1 2 (hvector 40000 1 28 short)",
+        "hvector 4 1 2 (hvector 5 1 8 (hvector 26500 1 40 short))",
+    ];
+    for (notation, (name, engine)) in
+        types.into_iter().flat_map(|notation| engines().into_iter().map(move |one| (notation, one)))
+    {
+        let datatype = text::parse(notation).expect("a type");
+        let subject = EngineSubject::new(&engine, &format!("{notation} on engine {name}"), &datatype);
+        assert_eq!(run(&subject, &datatype, 1), Ok(()));
+    }
+}
+
+/// The corpus and many records with the microkernels of other processors, each in a process of its own.
 #[test]
 fn the_corpus_on_other_levels() {
     let this = std::env::current_exe().unwrap();
     for level in ["portable", "avx2", "avx512", "zen4", "zen5"] {
-        let status = Command::new(&this).args(["--exact", "the_corpus"]).env("DTC_CPU", level).status().unwrap();
+        let status = Command::new(&this)
+            .args(["--exact", "the_corpus", "fields_of_many_records"])
+            .env("DTC_CPU", level)
+            .status()
+            .unwrap();
         assert!(status.success(), "{level}");
     }
 }

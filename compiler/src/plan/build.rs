@@ -233,7 +233,15 @@ fn repeat(body: &Step, count: u64, stride: i64) -> Option<Step> {
             if continues(planes, plane_stride) =>
         {
             let planes = count.checked_mul(planes)?;
-            Some(Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride: step, bytes })
+            shape::is_tile(planes, plane_stride, rows, step, bytes).then_some(Step::Tile {
+                planes,
+                plane_stride,
+                layers,
+                layer_stride,
+                rows,
+                stride: step,
+                bytes,
+            })
         }
         _ => None,
     }
