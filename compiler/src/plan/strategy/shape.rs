@@ -9,9 +9,9 @@ const LINE: u64 = 64;
 /// closer than a line share their lines.
 const FAR: u64 = 256;
 
-/// Bytes of memory under the rows of a plane from which on every plane fetches all of them again: a second-level cache. Records of 32 to 240
-/// bytes with 4 to 16 fields of 8 to 24 bytes in 3 to 90 MiB took 0.22 to 0.85 of the time in tiles, records in less memory 0.3 to 2.2, on
-/// Emerald Rapids (`bench/results/2026-11-29-permutes-cpu.md`).
+/// Bytes of memory under the rows of a plane from which on every plane fetches all of them again: a second-level cache. Fields of records in 3 to
+/// 90 MiB that are not transposed in registers took 0.22 to 0.85 of the time in tiles, in 32 to 768 KiB 0.14 to 3.1, on Emerald Rapids
+/// (`bench/results/2026-11-29-permutes-cpu.md`).
 const SECOND_LEVEL: u64 = 1 << 20;
 
 /// Most blocks of a nest for which interpreting the loop around it costs as much as the nest itself.
