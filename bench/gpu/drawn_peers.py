@@ -24,6 +24,8 @@ import torch
 import libdtc
 
 ROUNDS = 9
+# Calls before the timed ones, a fifth of a second from each other; and of lists.
+WARM_UPS, LISTED_WARM_UPS = 4, 12
 FLUSH_BYTES = 256 << 20
 # A kernel that holds the device this long lets the host enqueue what is timed; in cycles of at most 2 GHz.
 HOLD_CYCLES = 400_000
@@ -361,7 +363,7 @@ def measure(case, clock, peers, out):
         copy = packed.clone()
         calls["copy"] = lambda: copy.copy_(packed)
         # Until the background has made the canonical form of a long list and compiled the kernel, generic kernels serve.
-        for _ in range(4):
+        for _ in range(WARM_UPS if isinstance(case, Nest) else LISTED_WARM_UPS):
             torch.cuda.synchronize()
             time.sleep(0.2)
             calls["dtc"]()
