@@ -19,7 +19,7 @@ pub struct Benchmark {
     /// What to measure with --backend cuda [default: all; with types or --only, kernels]
     #[arg(long, value_enum, value_name = "PART")]
     pub part: Vec<Part>,
-    /// Measures so many types that are drawn from a seed, in 9 rounds if --rounds says no other number, and prints distributions and
+    /// Measures N types that are drawn from a seed, in 9 rounds unless --rounds is given, and prints distributions and
     /// the worst ones
     #[arg(long, value_name = "N", conflicts_with_all = ["files", "cases", "gpu_cases", "bundle", "layouts", "packed_mib"])]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=10_000))]
@@ -27,8 +27,7 @@ pub struct Benchmark {
     /// Writes the types of --random to this folder, as JSON that dtc bench reads, and measures nothing
     #[arg(long, value_name = "DIRECTORY", requires = "random", conflicts_with = "json")]
     pub types: Option<PathBuf>,
-    /// Measures so many permutes of arrays on the CPU that are drawn from a seed, beside strided-perm and memcpy, in 9 rounds if --rounds
-    /// says no other number
+    /// Measures N permutes of arrays on the CPU, drawn from a seed, beside strided-perm and memcpy; in 9 rounds unless --rounds is given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     #[arg(conflicts_with_all = ["files", "cases", "gpu_cases", "bundle", "layouts", "packed_mib", "part", "peers", "backend", "starts", "random"])]
     pub permutes: Option<u16>,

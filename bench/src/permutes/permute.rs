@@ -113,7 +113,7 @@ impl Permute {
     }
 }
 
-/// About as many elements on some axes, each of two places at least: lengths of every magnitude, the long one anywhere.
+/// Lengths of axes whose product is about `elements`. Each axis has two places at least; any of them may be the longest.
 fn lengths(draws: &mut Draws, elements: u64, axes: u64) -> Vec<u64> {
     let (mut lengths, mut rest) = (Vec::new(), elements);
     for others in (1..axes).rev() {

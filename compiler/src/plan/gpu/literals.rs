@@ -1,6 +1,6 @@
 //! Numbers and types as CUDA C++ writes them.
 
-/// The type of a word of so many bytes.
+/// The CUDA type of a word of `bytes` bytes.
 pub(crate) fn word_type(bytes: u32) -> &'static str {
     match bytes {
         1 => "u8",

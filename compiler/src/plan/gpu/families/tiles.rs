@@ -41,8 +41,8 @@ pub struct Tiles {
     many: u64,
 }
 
-/// Tiles are not square if that saves at least one step of so many. Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`:
-/// with an eighth, unpacks of 198 columns fall from 1,343 to 1,146 GB/s, and no array gains more than 2 %.
+/// Steps of a square tile for each one that another shape saves, at most; otherwise tiles are square. Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`:
+/// with 8, unpacks of 198 columns fall from 1,343 to 1,146 GB/s, and no array gains more than 2 %.
 const FEWER: u64 = 4;
 
 /// Bytes of shared memory that the place of a row takes.

@@ -70,7 +70,7 @@ pub(crate) fn best_word(analysis: &Analysis, direction: Direction, widest: u32) 
     if waits_for_list(direction, widest, runs, tuning) { widest } else { row(direction, runs, tuning).word.min(widest) }
 }
 
-/// The launch shape for words of a size.
+/// The launch shape for words of a size, where nothing is requested: packs, copies and accumulations, too.
 pub(crate) fn best_shape(analysis: &Analysis, direction: Direction, word: u32) -> LaunchShape {
     let (runs, tuning) = (&analysis.runs, &analysis.tuning.words);
     if waits_for_list(direction, word, runs, tuning) || (word == WIDEST && in_words(analysis, direction, word)) {
@@ -90,7 +90,7 @@ fn requests(analysis: &Analysis, direction: Direction) -> bool {
     direction == Direction::Unpack && many && !whole_sectors && gains
 }
 
-/// The launch shape for words of a size in one type.
+/// The launch shape for words of a size. Unpacks that request sectors have one of their own.
 fn shape(analysis: &Analysis, direction: Direction, word: u32) -> LaunchShape {
     let long = analysis.runs.mean > SECTOR && requests(analysis, direction);
     if long && word < WIDEST { analysis.tuning.words.requesting_shape } else { best_shape(analysis, direction, word) }

@@ -219,8 +219,8 @@ fn round(axes: &mut [Axis], at: usize, inside: u64, word: u32, most: u64) {
     axis.extent = at_lines.find(large).unwrap_or(even);
 }
 
-/// Boxes begin at lines if at most one place of so many is moved twice. An estimate: a run of 512 bytes that begins inside a sector
-/// touches one in 16 more.
+/// Places of an axis for each one that boxes which begin at lines may move twice, at least. An estimate: a run of 512 bytes that
+/// begins inside a sector touches one in 16 more.
 const MOVED_TWICE: u64 = 16;
 
 /// Words of a box.
@@ -272,7 +272,7 @@ impl BoxCut {
     }
 }
 
-/// Runs of the side that is stored are about so many times as long: to store a part of a sector takes longer than to load one. Measured in
+/// Length of the runs that are stored, in lengths of those that are loaded: a store of a part of a sector takes longer than a load. Measured in
 /// `bench/results/2026-11-29-gpu-boxes.md`.
 const STORED: u64 = 2;
 
