@@ -29,7 +29,8 @@ WARM_UPS, LISTED_WARM_UPS = 4, 12
 FLUSH_BYTES = 256 << 20
 # A kernel that holds the device this long lets the host enqueue what is timed; in cycles of at most 2 GHz.
 HOLD_CYCLES = 400_000
-SECTOR_BYTES = 32
+# Memory is read in granules and written in sectors; a sector that is written in part is read first.
+GRANULE_BYTES, SECTOR_BYTES = 64, 32
 POISON = 0xA5
 DTYPES = {1: (torch.uint8, "u1"), 2: (torch.int16, "i2"), 4: (torch.int32, "i4"), 8: (torch.int64, "i8"), 16: (torch.complex128, "c16")}
 # Memory of a layout, in multiples of its packed bytes, at most.
@@ -320,15 +321,20 @@ def calls_of(case, memory, packed, other, peers):
     return pack, unpack
 
 
-def touched(case, memory):
-    """Bytes of the sectors of memory that the layout touches."""
+def least_traffic(case, memory):
+    """The least bytes that the memory moves to pack, and to unpack: the roofline of `dtc explain` (docs/understand/limits.md)."""
     places = torch.arange(memory.numel(), device="cuda", dtype=torch.int64).view(memory.shape)
-    places = case.view(places) if isinstance(case, Nest) else places[case.index.cuda()]
-    sectors = torch.zeros(memory.numel() * case.item // SECTOR_BYTES + 1, dtype=torch.bool, device="cuda")
-    flat = places.reshape(-1)
+    flat = (case.view(places) if isinstance(case, Nest) else places[case.index.cuda()]).reshape(-1)
+    # Bytes of each sector that are wanted, for whole granules. An element is inside of one sector.
+    wanted = torch.zeros(memory.numel() * case.item // GRANULE_BYTES + 1, GRANULE_BYTES // SECTOR_BYTES, dtype=torch.int64, device="cuda")
     for start in range(0, flat.numel(), 1 << 26):
-        sectors[flat[start : start + (1 << 26)] * case.item // SECTOR_BYTES] = True
-    return int(sectors.sum()) * SECTOR_BYTES
+        sectors = flat[start : start + (1 << 26)] * case.item // SECTOR_BYTES
+        wanted.view(-1).add_(torch.bincount(sectors, minlength=wanted.numel()), alpha=case.item)
+    packed = flat.numel() * case.item
+    granules = int((wanted.sum(1) > 0).sum()) * GRANULE_BYTES
+    stored = int((wanted > 0).sum()) * SECTOR_BYTES
+    read_before = int(((wanted > 0) & (wanted < SECTOR_BYTES)).sum()) * SECTOR_BYTES
+    return {"pack": granules + packed, "unpack": packed + read_before + stored}
 
 
 def measure(case, clock, peers, out):
@@ -337,7 +343,7 @@ def measure(case, clock, peers, out):
     packed, other = torch.empty_like(expected), torch.empty_like(memory)
     pack, unpack = calls_of(case, memory, packed, other, peers)
     bytes_packed = expected.numel() * case.item
-    spread = touched(case, memory)
+    traffic = least_traffic(case, memory)
     figures = []
     for direction, calls in [("pack", pack), ("unpack", unpack)]:
         wanted = expected
@@ -368,7 +374,7 @@ def measure(case, clock, peers, out):
             time.sleep(0.2)
             calls["dtc"]()
         medians = clock.medians(calls)
-        roofline = medians["copy"] * (bytes_packed + spread) / (2 * bytes_packed)
+        roofline = medians["copy"] * traffic[direction] / (2 * bytes_packed)
         best = min((us, name) for name, us in medians.items() if name not in ("dtc", "copy"))
         figure = {
             "class": case.name, "layout": case.text(), "direction": direction, "packed_bytes": bytes_packed,
