@@ -182,6 +182,7 @@ fn types_with_index_tables_have_their_snapshots() {
     settings("../kernels").bind(|| {
         for (name, sides, variant) in [
             ("tabled_pack", TabledSides::Pack(&pages), narrow),
+            ("tabled_pack_vectors", TabledSides::Pack(&pages), TabledVariant::new(4, 1 << 24, false)),
             ("tabled_unpack_checked_wide", TabledSides::Unpack(&rows), wide),
             ("tabled_copy", TabledSides::Copy { source: &pages, target: &rows }, narrow.capped()),
         ] {

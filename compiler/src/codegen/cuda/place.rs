@@ -69,9 +69,9 @@ impl<'a> Places<'a> {
         self.whole("place", Terms { unit, run, prefix: "node", stop: None, once });
     }
 
-    /// `place(tables, at)`: where unit `at` of one element is.
-    pub(super) fn one_element(&mut self, unit: u64) {
-        let terms = Terms { unit, run: false, prefix: "node", stop: None, once: false };
+    /// `place(tables, at)`, or `place(tables, at, left, start)`: where unit `at` of one element is.
+    pub(super) fn one_element(&mut self, unit: u64, run: bool) {
+        let terms = Terms { unit, run, prefix: "node", stop: None, once: false };
         let root = self.plan.layout().root();
         self.nodes(root.node, terms);
         let body = format!("    return {};", self.at(root, "at", terms));

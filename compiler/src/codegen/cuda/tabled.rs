@@ -6,8 +6,8 @@ use super::kernel::Program;
 use super::place::{Places, entry, quotient, remainder};
 use super::tables::{ListName, Tables};
 use super::template::{TemplateError, render};
-use crate::layout::Layout;
-use crate::plan::gpu::{GpuPlan, SECTOR, TabledVariant, number, signed, word_type};
+use crate::layout::{Layout, Node};
+use crate::plan::gpu::{GpuPlan, SECTOR, TabledVariant, WIDEST, number, shortest_run, signed, word_type};
 use crate::tabled::{TabledEdge, TabledLayout, TabledNode};
 use minijinja::context;
 use std::fmt::Write;
@@ -225,6 +225,16 @@ pub(super) fn prefetches(sides: TabledSides<'_>, variant: &TabledVariant) -> boo
     plain && stored.is_some_and(|layout| layout.fixed_layouts().iter().all(long))
 }
 
+/// Whether a pack stores vectors of 16 bytes, each from neighbouring words, of which at most two runs have a part.
+fn stores_vectors(sides: TabledSides<'_>, variant: &TabledVariant) -> bool {
+    let long = |layout: &Layout| {
+        let listed = layout.nodes().any(|(_, node)| matches!(node, Node::Runs { .. }));
+        !listed && shortest_run(layout) >= (WIDEST - variant.word).into()
+    };
+    let plain = !variant.capped && variant.reduction.is_none() && matches!(variant.word, 4 | 8);
+    matches!(sides, TabledSides::Pack(layout) if plain && layout.fixed_layouts().iter().all(long))
+}
+
 /// What a call says of its tables, the functions of both sides, and what a block does, in a namespace that is left open. `beyond`: what a checked kernel
 /// needs, if it is not there.
 fn block(
@@ -241,6 +251,7 @@ fn block(
         return Err(TemplateError(limit));
     }
     let TabledVariant { word, shape, wide, checked, reduction, .. } = *variant;
+    let vectors = stores_vectors(sides, variant);
     let mut text = render("tabled_call", &context! { words })?;
     if !beyond.is_empty() {
         let _ = write!(text, "\n\n{}", beyond.trim_end());
@@ -248,22 +259,24 @@ fn block(
     let _ = write!(text, "\n\ntypedef {} index;\n\n", if wide { "u64" } else { "u32" });
     for ((name, layout), numbers) in sides.layouts().into_iter().zip(&numbers) {
         let fixed_sizes = layout.sizes(&vec![0; layout.tables().len()]).unwrap_or_default();
-        let side = Side { layout, numbers, fixed_sizes, word: word.into(), checked };
+        let side = Side { layout, numbers, fixed_sizes, word: word.into(), checked, run: vectors };
         let _ = write!(text, "namespace {name} {{\n\n{}}}\n\n", side.functions(tables));
     }
     let copy = matches!(sides, TabledSides::Copy { .. });
-    let _ = write!(text, "namespace tabled {{\n\n{}", places(sides, word));
+    let places = if vectors { String::new() } else { places(sides, word) };
+    let _ = write!(text, "namespace tabled {{\n\n{places}");
     let values = context! {
         word, copy,
         word_type => word_type(word),
         threads => shape.threads,
         unroll => shape.unroll,
+        steps => (shape.unroll * word / WIDEST).max(1),
         prefetched => prefetches(sides, variant),
         combined => reduction.is_some(),
         operation => reduction.map(|reduction| format!("{:?}", reduction.operation())),
         element => reduction.map(|reduction| format!("{:?}", reduction.element())),
     };
-    text.push_str(&render("tabled", &values)?);
+    text.push_str(&render(if vectors { "tabled_vectors" } else { "tabled" }, &values)?);
     Ok(text)
 }
 
@@ -316,6 +329,8 @@ struct Side<'a> {
     /// Bytes of a word.
     word: u64,
     checked: bool,
+    /// Whether functions also tell how many words are left of a run, or of what an entry skips.
+    run: bool,
 }
 
 impl Side<'_> {
@@ -326,7 +341,7 @@ impl Side<'_> {
             tables.next_type();
             let plan = GpuPlan::new(fixed);
             let mut places = Places::new(&plan, tables);
-            places.one_element(self.word);
+            places.one_element(self.word, self.run);
             let _ = write!(text, "namespace fixed_{number} {{\n\n{}}}\n\n", places.into_text());
         }
         tables.next_type();
@@ -343,14 +358,20 @@ impl Side<'_> {
     fn function(&self, text: &mut String, name: &str, body: &str) {
         let _ = write!(
             text,
-            "static __device__ __forceinline__ bool {name}(const Tabled &call, const u8 *tables, u64 memory, index at, u64 &place)\n\
-             {{\n{body}}}\n\n"
+            "static __device__ __forceinline__ bool {name}(const Tabled &call, const u8 *tables, u64 memory, index at, u64 &place{})\n\
+             {{\n{body}}}\n\n",
+            if self.run { ", index &left" } else { "" }
         );
+    }
+
+    /// What functions have beside a place.
+    fn left(&self) -> &'static str {
+        if self.run { ", left" } else { "" }
     }
 
     /// The call of a child's function. Children of the normal form lie at the origin, but those of records.
     fn below(&self, child: TabledEdge, at: &str) -> String {
-        format!("node_{}(call, tables, memory, {at}, place)", child.node.index())
+        format!("node_{}(call, tables, memory, {at}, place{})", child.node.index(), self.left())
     }
 
     /// Which copy of a child a word is in, as the number `copy`, and the word within it.
@@ -367,6 +388,15 @@ impl Side<'_> {
         }
     }
 
+    /// What an entry that is none says of the words behind: those of the child are skipped, too.
+    fn skipped(&self, child: TabledEdge, rest: &str) -> String {
+        let size = match self.numbers.sizes[child.node.index()] {
+            Some(words) => format!("(index)call.words[{}]", words + 2),
+            None => number(self.size(child)),
+        };
+        if self.run { format!("        left = {size} - ({rest});\n") } else { String::new() }
+    }
+
     /// Words of a node that no table moves: `copies` and `record` take the sizes of others from the call.
     fn size(&self, child: TabledEdge) -> u64 {
         self.fixed_sizes.get(child.node.index()).map_or(0, |bytes| bytes / self.word)
@@ -375,7 +405,8 @@ impl Side<'_> {
     fn body(&self, index: usize, node: &TabledNode, tables: &mut Tables) -> String {
         match node {
             TabledNode::Fixed { fixed } => {
-                format!("    place += fixed_{fixed}::place(tables, at);\n    return true;\n")
+                let (start, run) = if self.run { ("    bool start;\n", ", left, start") } else { ("", "") };
+                format!("{start}    place += fixed_{fixed}::place(tables, at{run});\n    return true;\n")
             }
             TabledNode::Stream { stride, child, .. } => {
                 let (copy, rest) = self.copies(*child);
@@ -391,6 +422,7 @@ impl Side<'_> {
             TabledNode::Table { table, places, pitch, child } => {
                 let (copy, rest) = self.copies(*child);
                 let Numbers { tables: first, wide, .. } = self.numbers;
+                let skipped = self.skipped(*child, &rest);
                 let report = if self.checked {
                     format!(
                         "        if (entry >= 0 && call.words[1] != 0)\n            beyond(call.words[1], {}, copy, entry);\n",
@@ -401,7 +433,7 @@ impl Side<'_> {
                 };
                 format!(
                     "{copy}    const i64 entry = entry_of(call.words[{}], call.words[{wide}] >> {table} & 1, copy);\n    \
-                     if ((u64)entry >= {}) {{\n{report}        return false;\n    }}\n    \
+                     if ((u64)entry >= {}) {{\n{report}{skipped}        return false;\n    }}\n    \
                      place += entry * {};\n    return {};\n",
                     first + table,
                     number(*places),
@@ -413,8 +445,9 @@ impl Side<'_> {
                 let (copy, rest) = self.copies(*child);
                 format!(
                     "{copy}    const i64 entry = entry_of(call.words[{}], 1, copy);\n    \
-                     if (entry == 0)\n        return false;\n    place += entry - memory;\n    return {};\n",
+                     if (entry == 0) {{\n{}        return false;\n    }}\n    place += entry - memory;\n    return {};\n",
                     self.numbers.tables + table,
+                    self.skipped(*child, &rest),
                     self.below(*child, &rest)
                 )
             }

@@ -53,6 +53,16 @@ fn is_permuted(layout: &Layout) -> bool {
     false
 }
 
+/// The length of the shortest run that a layout is written with, in bytes.
+pub(crate) fn shortest_run(layout: &Layout) -> u64 {
+    let runs = layout.nodes().filter_map(|(_, node)| match node {
+        Node::Dense { count, kind } => Some(count * kind.size()),
+        Node::Runs { runs, kind } => runs.iter().map(|run| run.count * kind.size()).min(),
+        _ => None,
+    });
+    runs.min().unwrap_or(0)
+}
+
 impl RunStatistics {
     pub(crate) fn of(layout: &Layout, tuning: &WordsTuning) -> RunStatistics {
         let measure = layout.measure(layout.root().node);

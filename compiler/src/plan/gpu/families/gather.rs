@@ -1,9 +1,8 @@
 //! Aligned packed words from memory at any alignment: packs that no other family serves.
 
 use super::{Instance, KernelFamily, Query};
-use crate::layout::{Layout, Node};
 use crate::plan::Direction;
-use crate::plan::gpu::{AddressFunction, Grid, KernelText, LibraryPart, SLOT, Tuning, Units};
+use crate::plan::gpu::{AddressFunction, Grid, KernelText, LibraryPart, SLOT, Tuning, Units, shortest_run};
 use minijinja::context;
 use std::fmt;
 
@@ -14,16 +13,6 @@ pub struct GatherKernel;
 /// Serves every pack.
 pub(super) fn admits(query: &Query<'_>) -> Option<GatherKernel> {
     (!query.unpacks()).then_some(GatherKernel)
-}
-
-/// The length of the shortest run that a layout is written with, in bytes.
-fn shortest_run(layout: &Layout) -> u64 {
-    let runs = layout.nodes().filter_map(|(_, node)| match node {
-        Node::Dense { count, kind } => Some(count * kind.size()),
-        Node::Runs { runs, kind } => runs.iter().map(|run| run.count * kind.size()).min(),
-        _ => None,
-    });
-    runs.min().unwrap_or(0)
 }
 
 impl KernelFamily for GatherKernel {

@@ -226,12 +226,13 @@ pub(crate) static SM_90: Tuning = Tuning {
     prefetch: PrefetchTuning { runs: 33..256, one_in: 5 },
     // Measured in `bench/results/2026-11-25-gpu-generic.md`.
     generic: GenericTuning { min_run: 128, min_run_of_8: 1024 },
-    // Words of 16 and 4 bytes: measured in `bench/results/2026-11-27-gpu-tables.md`. The others have the shape of words of 4 bytes, not measured.
+    // Words of 16 bytes: measured in `bench/results/2026-11-27-gpu-tables.md`, of 4 and 8 in `bench/results/2026-11-29-gpu-vectors.md`. Narrower ones were
+    // not.
     tabled: TabledTuning {
         shapes: [
             LaunchShape { threads: 128, unroll: 4 },
             LaunchShape { threads: 128, unroll: 4 },
-            LaunchShape { threads: 128, unroll: 4 },
+            LaunchShape { threads: 128, unroll: 8 },
             LaunchShape { threads: 128, unroll: 4 },
             LaunchShape { threads: 128, unroll: 2 },
         ],
