@@ -25,7 +25,7 @@ static __device__ __forceinline__ void move_block(
 
     const index words = end - begin;
     const index base = (index)block * {{ threads * unroll }} + threadIdx.x;
-    // Threads beyond the end load the last word once more, so that all loads are under way before the first store.
+    // Threads beyond the end move the last word once more: where a store may be left out, the compiler puts the load of its word behind the other stores.
     word value[{{ unroll }}];
     word *place_of[{{ unroll }}];
 #pragma unroll
@@ -36,7 +36,6 @@ static __device__ __forceinline__ void move_block(
     }
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
-        if (base + step * {{ threads }} < words)
-            *place_of[step] = value[step];
+        *place_of[step] = value[step];
     }
 }

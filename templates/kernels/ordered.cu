@@ -6,7 +6,7 @@ static __device__ __forceinline__ void move_block(
     typedef {{ word_type }} word;
     const index begin = (index)(first / {{ word }}), words = (index)(bytes / {{ word }});
     const index base = (index)block * {{ threads * unroll }} + threadIdx.x;
-    // Threads beyond the end load the last word once more, so that all loads are under way before the first store.
+    // Threads beyond the end move the last word once more: where a store may be left out, the compiler puts the load of its word behind the other stores.
     word value[{{ unroll }}];
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
@@ -15,8 +15,7 @@ static __device__ __forceinline__ void move_block(
     }
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
-        const index at = base + step * {{ threads }};
-        if (at < words)
-            __stcs((word *)(memory + target({{ context }}tables, begin + at)), value[step]);
+        const index at = begin + min(base + step * {{ threads }}, words - 1);
+        __stcs((word *)(memory + target({{ context }}tables, at)), value[step]);
     }
 }

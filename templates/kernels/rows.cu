@@ -14,6 +14,11 @@ static __device__ __forceinline__ void move_block(
     int from = max(column, 0), to = min(column + 8, {{ row }});
     if (from >= to)
         return;
+{%- if prefetched %}
+    // The sectors in which the row begins and ends are read, if it has them in part: early, and not store by store.
+    if ((from == 0 && (u64)target % 32 != 0) || (to == {{ row }} && (u64)(target + to) % 32 != 0))
+        prefetch(target + from);
+{%- endif %}
     const u64 position = begin + from;
     // Aligned words around the first and last bytes reach outside the packed bytes.
     if (position < first + 8 || position + 16 > end) {

@@ -33,9 +33,9 @@ static __device__ __forceinline__ void move_block(
 {%- if unroll == 1 %}
     const index at = (index)block * {{ threads }} + threadIdx.x{% if cut and pack %} - ahead{% endif %};
 {%- if prefetched %}
-    const word value = __ldg(aligned + min(at, words - 1));
     word *const place_of = (word *)(memory + place({{ context }}tables, begin + min(at, words - 1)));
     prefetch_ends((const u8 *)place_of, {{ word }});
+    const word value = __ldg(aligned + min(at, words - 1));
     if (at < words)
         *place_of = value;
 {%- else %}
@@ -46,15 +46,12 @@ static __device__ __forceinline__ void move_block(
 {%- endif %}
 {%- else %}
     const index base = (index)block * {{ threads * unroll }} + {% if prefetched %}threadIdx.x / 32 * {{ 32 * unroll }} + threadIdx.x % 32{% else %}threadIdx.x{% endif %}{% if cut and pack %} - ahead{% endif %};
-    // Threads beyond the end load the last word once more, so that all loads are under way before the first store.
+    // Threads beyond the end move the last word once more: where a store may be left out, the compiler puts the load of its word behind the other stores.
+{%- if prefetched %}
+    // Requests come before the loads, so that the sectors are there when the words are.
+{%- endif %}
     word value[{{ unroll }}];
     word *place_of[{{ unroll }}];
-{%- if prefetched %}
-#pragma unroll
-    for (u32 step = 0; step < {{ unroll }}; step++) {
-        value[step] = __ldg(aligned + min(base + step * {{ next }}, words - 1));
-    }
-{%- endif %}
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
         const index at = min(base + step * {{ next }}, words - 1);
@@ -63,16 +60,13 @@ static __device__ __forceinline__ void move_block(
         prefetch_ends((const u8 *)place_of[step], {{ word }});
 {%- endif %}
     }
-{%- if not prefetched %}
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
         {% if pack %}value[step] = __ldg(place_of[step]){% else %}value[step] = __ldg(aligned + min(base + step * {{ next }}, words - 1)){% endif %};
     }
-{%- endif %}
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
-        if (base + step * {{ next }} < words)
-            {% if streamed %}__stcs(aligned + (base + step * {{ next }}), value[step]){% elif pack %}aligned[base + step * {{ next }}] = value[step]{% else %}*place_of[step] = value[step]{% endif %};
+        {% if streamed %}__stcs(aligned + min(base + step * {{ next }}, words - 1), value[step]){% elif pack %}aligned[min(base + step * {{ next }}, words - 1)] = value[step]{% else %}*place_of[step] = value[step]{% endif %};
     }
 {%- endif %}
 }

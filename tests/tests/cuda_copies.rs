@@ -60,6 +60,8 @@ fn every_pair() {
     let generic = Kernel::new(&cuda::generic_source().unwrap(), &format!("generic_copy::{GENERIC_COPY_ENTRY}"));
     let mut shim = Shim::new(Build::Checked);
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    // Bytes that each case may store again, at most.
+    let mut again: Vec<u64> = Vec::new();
     for pair in 0..PAIRS {
         // Few layouts have the widest words, and fewer pairs.
         let suits = |subject: &&Subject| pair % 4 != 3 || subject.plan.granularity().word() == 16;
@@ -97,15 +99,21 @@ fn every_pair() {
             let kernel = kernel.threads(variant.threads()).blocks(blocks);
             let kernel = kernel.extra(&extra(blocks, &last));
             shim.add(Case::copy(&format!("{name}, {variant}"), &kernel, &from, &to, placement, &mut rng));
+            // Threads beyond the end move the last word once more.
+            again.push(match variant.family {
+                CopyFamily::Words { word, shape, .. } => u64::from(word * shape.threads * shape.unroll),
+                _ => 0,
+            });
         }
+        again.push(0);
         shim.add(interpreted(&name, &generic, [source, target], [&from, &to], last, placement, &mut rng));
     }
     let outcomes = shim.run().unwrap_or_else(|error| panic!("{error}"));
     let mut faults = Vec::new();
-    for outcome in &outcomes {
+    for (outcome, &most) in outcomes.iter().zip(&again) {
         match &outcome.result {
             Err(fault) => faults.push(format!("{}: {fault}", outcome.name)),
-            Ok(traffic) if traffic.packed.stored_again > 0 => faults.push(format!("{}: stores again", outcome.name)),
+            Ok(traffic) if traffic.packed.stored_again > most => faults.push(format!("{}: stores again", outcome.name)),
             Ok(_) => {}
         }
     }

@@ -6,7 +6,7 @@
 use dtc_compiler::codegen::cuda::{self, GenericKernel, Interpreted};
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::gpu::{Call, Columns, Family, GpuPlan, Masks, Pieces, Tiles, Variant};
+use dtc_compiler::plan::gpu::{Call, Columns, Family, GpuPlan, Masks, Pieces, Tiles, Variant, WordsKernel};
 use dtc_tests::kernels::{self, Subject};
 use dtc_tests::shim::{Access, Build, Case, Fragment, Kernel, Outcome, Placement, Shim};
 use dtc_tests::skip::is_full;
@@ -224,9 +224,8 @@ impl Run {
             *self.features.entry(feature).or_default() += 1;
         }
         self.case(&format!("{name}, {variant}"), &kernel, variant.direction, fragment, asked);
-        // The last box of an axis moves words of the one before, too.
-        if let (Family::Boxes(_), Some(again)) = (variant.family, self.again.last_mut()) {
-            *again = asked.bytes;
+        if let Some(again) = self.again.last_mut() {
+            *again = again.saturating_add(stored_again(&variant, asked.bytes));
         }
     }
 
@@ -339,6 +338,21 @@ fn kernel(program: &cuda::Program, variant: &Variant) -> (Kernel, Vec<&'static s
     (Kernel::new(source, &entry).threads(variant.threads()).tables(&program.tables), lists)
 }
 
+/// Bytes that a call of `bytes` bytes may store again, with the same values: the last box of an axis moves words of the one before, and threads beyond the
+/// end, or before the first line, move the last word.
+fn stored_again(variant: &Variant, bytes: u64) -> u64 {
+    /// Words of a thread, and bytes of a word, at most.
+    const ORDERED: u32 = 2 * 16;
+    match variant.family {
+        Family::Boxes(_) => bytes,
+        Family::Words(WordsKernel { word, shape, .. }) if shape.unroll > 1 => {
+            2 * u64::from(variant.threads() * shape.unroll * word)
+        }
+        Family::Ordered(_) => (variant.threads() * ORDERED).into(),
+        _ => 0,
+    }
+}
+
 /// Features of a launch of a compiled kernel.
 fn features(plan: &GpuPlan, variant: &Variant, call: &Call) -> Vec<String> {
     let direction = variant.direction;
@@ -395,7 +409,12 @@ fn every_family() {
         "narrow indices",
         "wide indices",
     ];
-    let packs = ["packed words gathered from runs at any alignment", "packed words joined from listed runs"];
+    let packs = [
+        "packed words gathered from runs at any alignment",
+        "packed words joined from listed runs",
+        "words of 1 bytes, 16 stored at once",
+        "words of 2 bytes, 8 stored at once",
+    ];
     let unpacks = [
         "shifted words of 16",
         "packed words scattered to runs at any alignment",

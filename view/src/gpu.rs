@@ -17,6 +17,9 @@ pub const SECTOR: u64 = 32;
 /// Packed bytes of a thread in the families that move bytes at any alignment.
 const SLOT: u64 = 8;
 
+/// Packed bytes that the kernel of vectors stores at once.
+const VECTOR: u64 = 16;
+
 /// Packed bytes of a block whose sectors are counted.
 const MOST_COUNTED: u64 = 64 << 10;
 
@@ -97,6 +100,7 @@ pub struct GpuView {
 fn order_of(variant: &Variant) -> Option<ThreadOrder> {
     let (word, words) = match variant.family {
         Family::Words(kernel) => (kernel.word.into(), kernel.shape.unroll.into()),
+        Family::Vectors(_) => (VECTOR, 1),
         Family::Shifted(kernel) => (kernel.word.into(), 1),
         Family::Gather(_) | Family::Scatter(_) => (SLOT, 1),
         _ => return None,

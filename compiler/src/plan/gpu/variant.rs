@@ -24,6 +24,7 @@ impl Variant {
     pub fn capped(self) -> Variant {
         let family = match self.family {
             Family::Words(words) => Family::Words(words.capped(&SM_90)),
+            Family::Vectors(vectors) => Family::Words(vectors.capped(&SM_90)),
             family => family,
         };
         Variant { family, capped: true, ..self }
@@ -44,6 +45,7 @@ impl Variant {
     pub fn covers(&self, other: &Variant) -> bool {
         let words = match (self.family, other.family) {
             (Family::Words(own), Family::Words(other)) => own.covers(&other),
+            (Family::Vectors(own), Family::Words(other)) => own.word <= other.word,
             _ => false,
         };
         words && self.direction == other.direction && self.capped == other.capped && (self.wide || !other.wide)

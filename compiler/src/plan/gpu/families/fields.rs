@@ -232,7 +232,8 @@ pub(super) fn admits(query: &Query<'_>) -> Option<FieldsKernel> {
     // A sector has such fields of several records, and is read for each of them; tiles read it once.
     let shared = |(tiles, _): (&Tiles, _)| tiles.columns >= tuning.shared_columns;
     let interleaved = fields.interleaved && (query.unpacks() || tiles::serving(query).is_some_and(shared));
-    let pays = query.call.bytes >= least && fields.pay(kernel) && !interleaved && !boxes::before_records(query);
+    let boxed = boxes::before_records(query, if query.unpacks() { 0 } else { tuning.boxed_pack });
+    let pays = query.call.bytes >= least && fields.pay(kernel) && !interleaved && !boxed;
     let before = |(tiles, _): (&Tiles, _)| before_tiles(query, tiles) || columns::before_tiles(query, tiles);
     (pays && tiles::serving(query).is_none_or(before)).then_some(kernel)
 }

@@ -21,6 +21,7 @@ mod rows;
 mod scatter;
 mod shifted;
 mod tiles;
+mod vectors;
 mod words;
 
 pub use accumulate::computes;
@@ -40,11 +41,7 @@ pub use tiles::Tiles;
 pub(crate) use words::{best_shape, best_word};
 
 use super::analysis::Analysis;
-use super::shape::LaunchShape;
 use crate::plan::Direction;
-
-/// The launch shape of generic kernels that move words.
-const GENERIC_SHAPE: LaunchShape = LaunchShape { threads: 256, unroll: 1 };
 
 /// Declares the families, in an order in which each finds its structure after those that it builds on.
 macro_rules! families {
@@ -89,6 +86,8 @@ macro_rules! families {
 families! {
     /// Words at their alignment on both sides.
     Words(words::WordsKernel),
+    /// Packed words of 16 bytes from bytes or shorts of memory, aligned on both sides. Packs only.
+    Vectors(vectors::VectorsKernel),
     /// Words of memory that are unaligned among the packed bytes.
     Shifted(shifted::ShiftedKernel),
     /// Aligned packed words from memory at any alignment. Packs only.
@@ -150,7 +149,7 @@ const RULES: &[Rule] = rules![
     joined::admits,
     pieces::admits,
     // Aligned words. Each thread looks up the run of its word.
-    rows::before_words,
+    vectors::admits,
     words::aligned,
     words::resident_narrow,
     // Words that are put together.
@@ -168,7 +167,7 @@ impl Generic {
     /// The family of the generic kernel, and its parameters: at any alignment.
     pub(crate) const fn family(self, direction: Direction) -> Family {
         match self {
-            Generic::Words(word) => Family::Words(WordsKernel { word, shape: GENERIC_SHAPE, cut: true }),
+            Generic::Words(word) => Family::Words(words::cut(word)),
             Generic::Shifted(word) => Family::Shifted(ShiftedKernel { word }),
             Generic::Bytes => match direction {
                 Direction::Pack => Family::Gather(GatherKernel),

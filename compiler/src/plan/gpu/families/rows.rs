@@ -1,6 +1,5 @@
 //! Words of memory that rows of one odd length fill. The threads are numbered by words of memory instead of packed words, as many for each row.
 
-use super::words;
 use super::{Generic, Instance, KernelFamily, Query};
 use crate::plan::Direction;
 use crate::plan::gpu::{
@@ -33,15 +32,6 @@ pub(super) fn admits(query: &Query<'_>) -> Option<RowsKernel> {
     query.unpacks().then_some(RowsKernel { slots })
 }
 
-/// Serves those that words of 4 bytes would serve slower.
-pub(super) fn before_words(query: &Query<'_>) -> Option<RowsKernel> {
-    let tuning = &query.tuning().rows;
-    let rows = if query.analysis.runs.permuted { &tuning.before_words_permuted } else { &tuning.before_words };
-    let faster = query.analysis.row.is_some_and(|row| rows.contains(&row));
-    let narrow = query.word == 4 && words::fitting(query) >= 4;
-    if faster && narrow && query.call.bytes >= tuning.min_bytes { admits(query) } else { None }
-}
-
 impl KernelFamily for RowsKernel {
     fn candidates(query: &Query<'_>) -> Vec<RowsKernel> {
         admits(query).into_iter().collect()
@@ -59,6 +49,10 @@ impl KernelFamily for RowsKernel {
     fn grid(&self, instance: &Instance<'_>) -> Option<Grid> {
         let grid = Grid::new(Units::Touched, instance.analysis.row?, instance.threads.into());
         Some(Grid { share: self.slots, ..grid })
+    }
+
+    fn prefetches(&self, instance: &Instance<'_>) -> bool {
+        instance.may_prefetch() && !instance.analysis.whole_sectors
     }
 
     fn text(&self, instance: &Instance<'_>) -> Option<KernelText> {

@@ -332,9 +332,13 @@ pub(super) fn generic(query: &Query<'_>) -> Generic {
     admits(query).map_or_else(|| Generic::words_or_bytes(query), |kernel| kernel.generic(query))
 }
 
-/// Serves calls of many columns.
+/// Serves calls of many columns, but packs of planes that are work for few threads of a block.
 pub(super) fn admits(query: &Query<'_>) -> Option<TilesKernel> {
-    serving(query).filter(|_| !has_small_planes(query)).map(|(_, kernel)| kernel)
+    let few = |tiles: &Tiles| {
+        let words = tiles.rows.saturating_mul(tiles.columns);
+        !query.unpacks() && tiles.stream.is_some() && tiles.word >= BANK && words < query.tuning().tiles.min_words
+    };
+    serving(query).filter(|(tiles, _)| !has_small_planes(query) && !few(tiles)).map(|(_, kernel)| kernel)
 }
 
 impl KernelFamily for TilesKernel {

@@ -46,6 +46,14 @@ impl WordsKernel {
     }
 }
 
+/// The launch shape of generic kernels that move words.
+const GENERIC_SHAPE: LaunchShape = LaunchShape { threads: 256, unroll: 1 };
+
+/// The kernel for words of a size, whatever of lines and words a call cuts.
+pub(super) const fn cut(word: u32) -> WordsKernel {
+    WordsKernel { word, shape: GENERIC_SHAPE, cut: true }
+}
+
 /// Whether words of listed runs, several a thread, are under way while others wait for the list.
 fn waits_for_list(direction: Direction, word: u32, runs: &RunStatistics, tuning: &WordsTuning) -> bool {
     let lengths = match direction {
@@ -85,15 +93,23 @@ fn requests(analysis: &Analysis, direction: Direction) -> bool {
     let Analysis { layout, row, runs, whole_sectors, tuning, .. } = analysis;
     // Elements with short lists are in small calls, too.
     let many = row.is_some() || layout.size() >= tuning.words.prefetched_element;
-    // Where each run is inside of a sector, and the next one far, the request costs as much as the store.
-    let gains = runs.mean > SECTOR || runs.density == Density::Close;
+    // Where sectors have a part of one run alone, inside, the request costs as much as the store.
+    let shared = runs.step.saturating_sub(runs.mean) < SECTOR && !runs.step.is_multiple_of(SECTOR);
+    let gains = runs.mean > SECTOR || shared;
     direction == Direction::Unpack && many && !whole_sectors && gains
 }
 
 /// The launch shape for words of a size. Unpacks that request sectors have one of their own.
 fn shape(analysis: &Analysis, direction: Direction, word: u32) -> LaunchShape {
-    let long = analysis.runs.mean > SECTOR && requests(analysis, direction);
-    if long && word < WIDEST { analysis.tuning.words.requesting_shape } else { best_shape(analysis, direction, word) }
+    let (runs, tuning) = (&analysis.runs, &analysis.tuning.words);
+    if word == WIDEST || (runs.mean <= SECTOR && word == 8) || !requests(analysis, direction) {
+        return best_shape(analysis, direction, word);
+    }
+    match runs.density {
+        Density::Sparse => tuning.requesting_sparse_shape,
+        _ if runs.permuted => tuning.requesting_permuted_shape,
+        _ => tuning.requesting_shape,
+    }
 }
 
 /// The word that serves a call best, if packed bytes are at any alignment.
@@ -129,7 +145,9 @@ pub(super) fn aligned(query: &Query<'_>) -> Option<WordsKernel> {
     let short = runs.mean < SLOT
         || (query.analysis.has::<Pieces>() && in_shorts(query, runs.mean))
         || (word == 2 && query.found::<Groups>().is_some_and(Groups::is_listed))
-        || (word == 2 && query.unpacks() && runs.mean < query.tuning().words.short_unpack);
+        || (query.unpacks()
+            && runs.mean < query.tuning().words.short_unpack[usize::from(word == 2)]
+            && u64::from(query.analysis.granularity.starts) < SLOT);
     (fitting >= 4 || (fitting == word && short))
         .then(|| WordsKernel::of(fitting, shape(query.analysis, query.direction, fitting), &query.call))
 }

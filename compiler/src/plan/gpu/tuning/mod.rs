@@ -16,11 +16,12 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct Tuning {
     pub(crate) words: WordsTuning,
+    pub(crate) vectors: VectorsTuning,
     pub(crate) shifted: ShiftedTuning,
     pub(crate) gather: BlockTuning,
     pub(crate) scatter: BlockTuning,
     pub(crate) lines: LinesTuning,
-    pub(crate) rows: RowsTuning,
+    pub(crate) rows: BlockTuning,
     pub(crate) ordered: OrderedTuning,
     pub(crate) tiles: TilesTuning,
     pub(crate) boxes: BoxesTuning,
@@ -77,10 +78,14 @@ pub(crate) struct WordsTuning {
     pub(crate) resident_narrow_words: u64,
     /// The shape of calls whose words are all under way at once.
     pub(crate) resident_shape: LaunchShape,
-    /// Runs below this length are unpacked in words of 2 bytes, if these are aligned.
-    pub(crate) short_unpack: u64,
-    /// The shape of unpacks that request sectors of memory before they store parts of them, for words below 16 bytes and runs of more than a sector.
+    /// Runs below this length that begin at no multiple of 8 bytes are unpacked in words of 1 or 2 bytes, if wider ones are not aligned.
+    pub(crate) short_unpack: [u64; 2],
+    /// The shape of unpacks that request sectors of memory before they store parts of them, but for words of 16 bytes, and of 8 inside of sectors.
     pub(crate) requesting_shape: LaunchShape,
+    /// The same where neighbours among the packed bytes are none in memory.
+    pub(crate) requesting_permuted_shape: LaunchShape,
+    /// The same where runs are sparse.
+    pub(crate) requesting_sparse_shape: LaunchShape,
     /// Elements of one type whose lists are long enough for prefetches of memory in unpacks, at least.
     pub(crate) prefetched_element: u64,
     /// Threads of a block on few multiprocessors.
@@ -89,6 +94,15 @@ pub(crate) struct WordsTuning {
     pub(crate) capped_bytes: u32,
     /// Words of a thread of such a block, at most.
     pub(crate) capped_unroll: u32,
+}
+
+/// The numbers of `families/vectors.rs`.
+#[derive(Debug)]
+pub(crate) struct VectorsTuning {
+    /// Threads of a block.
+    pub(crate) threads: u32,
+    /// Mean runs of single bytes that go by vectors, in bytes, at most.
+    pub(crate) most_bytes: u64,
 }
 
 /// The numbers of `families/shifted.rs`.
@@ -107,19 +121,6 @@ pub(crate) struct LinesTuning {
     pub(crate) threads: u32,
     /// Bytes of memory that a block has in shared memory.
     pub(crate) span: u32,
-}
-
-/// The numbers of `families/rows.rs`.
-#[derive(Debug)]
-pub(crate) struct RowsTuning {
-    /// Threads of a block.
-    pub(crate) threads: u32,
-    /// Packed bytes of a call that goes by rows where words of 4 bytes would serve it, at least.
-    pub(crate) min_bytes: u64,
-    /// Rows that do, in bytes.
-    pub(crate) before_words: Range<u64>,
-    /// Rows that do where neighbours among the packed bytes are none in memory.
-    pub(crate) before_words_permuted: Range<u64>,
 }
 
 /// The numbers of `families/ordered.rs`.
@@ -170,6 +171,8 @@ pub(crate) struct TilesTuning {
     pub(crate) packing_blocks: [u32; 5],
     /// The same in unpacks.
     pub(crate) unpacking_blocks: [u32; 5],
+    /// Words of a plane that tiles pack, at least.
+    pub(crate) min_words: u64,
     /// Bytes of memory that a plane spans, at most, of planes that are packed word by word.
     pub(crate) small_pack: u64,
     /// The same of unpacks.
@@ -250,6 +253,8 @@ pub(crate) struct FieldsTuning {
     pub(crate) many_fields: u64,
     /// Columns of tiles from which on these pack fields faster whose sectors several records share.
     pub(crate) shared_columns: u64,
+    /// Records from which on boxes pack them, in bytes.
+    pub(crate) boxed_pack: u64,
     /// Fields of at most this many bytes go before tiles in unpacks.
     pub(crate) unpack_before_tiles: u32,
     /// Of fields of 4 bytes, records of fewer fields do so in unpacks.

@@ -64,12 +64,12 @@ pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
     serving(query).filter(|(cut, kernel)| !left(cut, kernel)).map(|(_, kernel)| kernel)
 }
 
-/// Whether boxes serve an array of records that kernels for records could move too.
-pub(super) fn before_records(query: &Query<'_>) -> bool {
+/// Whether boxes serve an array of records of `least` bytes and more that kernels for records could move too.
+pub(super) fn before_records(query: &Query<'_>, least: u64) -> bool {
     let tuning = &query.tuning().boxes;
     serving(query).is_some_and(|(cut, kernel)| {
-        let least = if kernel.moves_at_once(cut) { tuning.min_record_at_once } else { tuning.min_record };
-        cut.record() >= least
+        let own = if kernel.moves_at_once(cut) { tuning.min_record_at_once } else { tuning.min_record };
+        cut.record() >= own.max(least)
     })
 }
 

@@ -43,10 +43,13 @@ pub(crate) static SM_90: Tuning = Tuning {
         resident_disordered_words: 1 << 16,
         resident_narrow_words: 1 << 19,
         resident_shape: LaunchShape { threads: 256, unroll: 1 },
-        // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: 14 bytes, 462 GB/s for 209. Runs of 16 to 300 bytes were not.
-        short_unpack: 16,
+        // Measured in `bench/results/2026-11-29-gpu-vectors.md`: the borders lie between 31 and 63, and 504 and 1,002 bytes.
+        short_unpack: [48, 768],
         // Measured in `bench/results/2026-11-29-gpu-requests.md`: what a request costs is shared by the words of a thread.
         requesting_shape: LaunchShape { threads: 128, unroll: 4 },
+        // Measured in `bench/results/2026-11-29-gpu-vectors.md`: rows of 56 to 532 bytes; 36 and 72 bytes, far from each other.
+        requesting_permuted_shape: LaunchShape { threads: 128, unroll: 8 },
+        requesting_sparse_shape: LaunchShape { threads: 512, unroll: 1 },
         prefetched_element: MANY_SHORT,
         // 8 KiB under way in each block: of pinned memory, an eighth of an H200 then reads 51 GB/s, which is what the link gives to kernels (with 4 KiB
         // 41 GB/s), and no more is under way than the link needs: a kernel beside four times as much took 1.4 times as long.
@@ -54,6 +57,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         capped_bytes: 16,
         capped_unroll: 4,
     },
+    // Measured in `bench/results/2026-11-29-gpu-vectors.md`: the border lies between 5 and 9 bytes.
+    vectors: VectorsTuning { threads: 128, most_bytes: 8 },
     shifted: ShiftedTuning { threads: 256, thread_bytes: 16 },
     // Long threads: small blocks leave fewer of them waiting at the end.
     gather: BlockTuning { threads: 128 },
@@ -61,13 +66,7 @@ pub(crate) static SM_90: Tuning = Tuning {
     // A block has 2 KiB of packed bytes: a quarter of the memory is packed at least, or the rest is stored as it comes. No other span was measured.
     lines: LinesTuning { threads: 128, span: 8 << 10 },
     // Measured in `bench/results/2026-11-25-gpu-families.md`.
-    rows: RowsTuning {
-        threads: 256,
-        min_bytes: STAGED,
-        // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: the borders lie between 548 and 924 bytes, and between 100 and 132, 196 and 284.
-        before_words: 256..768,
-        before_words_permuted: 112..256,
-    },
+    rows: BlockTuning { threads: 256 },
     ordered: OrderedTuning {
         threads: 256,
         unroll: 2,
@@ -94,6 +93,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         noted_columns: 8,
         packing_blocks: [8, 8, 8, 6, 6],
         unpacking_blocks: [5, 5, 1, 1, 1],
+        // Measured in `bench/results/2026-11-29-gpu-vectors.md`: 288 words, 139 us for 67.
+        min_words: 512,
         // Measured in `bench/results/2026-11-28-gpu-small-planes.md`: planes of 14 shapes.
         small_pack: 3584,
         small_unpack: 1536,
@@ -135,6 +136,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         // Measured in `bench/results/2026-11-28-gpu-drawn-h200.md`: 18 and 40 fields, and 8 columns of halves.
         many_fields: 32,
         shared_columns: 8,
+        // Measured in `bench/results/2026-11-29-gpu-vectors.md`: records of 34 to 128 bytes.
+        boxed_pack: 96,
         unpack_before_tiles: 2,
         few_fields: 16,
         tiled_fields: 32..56,
