@@ -3,11 +3,11 @@
 use super::HOW;
 use dtc_tests::plot::{self, DTC, Group, PEERS, Panel, number};
 
-const RESULTS: &str = "bench/results/2026-11-29-gpu-requests.md";
+const RESULTS: &str = "bench/results/2026-11-29-gpu-vectors.md";
 const PICTURE: &str = "docs/pictures/gpu-classes.svg";
 
-/// The panels: what they show, and the columns of both seeds.
-const PANELS: [(&str, [usize; 2]); 2] = [("share of the roofline", [5, 9]), ("times as fast as the best peer", [3, 7])];
+/// The panels: what they show, and the column.
+const PANELS: [(&str, usize); 2] = [("share of the roofline", 5), ("times as fast as the best peer", 3)];
 
 fn panel(place: usize) -> Panel {
     Panel {
@@ -15,22 +15,22 @@ fn panel(place: usize) -> Panel {
         top: 40.0,
         width: 250.0,
         height: 330.0,
-        across: if place == 0 { [0.4, 1.0] } else { [0.5, 2.0] },
+        across: if place == 0 { [0.4, 1.2] } else { [0.5, 2.0] },
         up: [1.0, 10.0],
     }
 }
 
-/// The classes, with the mean of both seeds for packs and unpacks.
-fn classes(results: &str, [one, other]: [usize; 2]) -> Vec<Group> {
+/// The classes, with packs and unpacks.
+fn classes(results: &str, column: usize) -> Vec<Group> {
     let rows: Vec<Vec<&str>> = results
         .lines()
         .filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'))
         .map(|line| line.split('|').map(str::trim).collect())
         .take_while(|row: &Vec<&str>| row[0] != "layout")
-        .filter(|row: &Vec<&str>| row.len() == 10 && matches!(row[1], "pack" | "unpack"))
+        .filter(|row: &Vec<&str>| row.len() == 6 && matches!(row[1], "pack" | "unpack"))
         .collect();
     let bar = |row: &Vec<&str>, colour| {
-        let mean = (number(row[one]) * number(row[other])).sqrt();
+        let mean = number(row[column]);
         (mean, colour, format!("{mean:.2}"))
     };
     let both = rows
@@ -41,10 +41,10 @@ fn classes(results: &str, [one, other]: [usize; 2]) -> Vec<Group> {
 
 fn draw(results: &str) -> String {
     let mut picture = plot::begin(960.0, 420.0);
-    for (place, (name, columns)) in PANELS.iter().enumerate() {
+    for (place, (name, column)) in PANELS.iter().enumerate() {
         let panel = panel(place);
-        let across: &[f64] = if place == 0 { &[0.4, 0.6, 0.8, 1.0] } else { &[0.5, 1.0, 2.0] };
-        let mut groups = classes(results, *columns);
+        let across: &[f64] = if place == 0 { &[0.4, 0.6, 0.8, 1.0, 1.2] } else { &[0.5, 1.0, 2.0] };
+        let mut groups = classes(results, *column);
         if place == 1 {
             groups.iter_mut().for_each(|group| group.name.clear());
         }
@@ -60,8 +60,8 @@ fn draw(results: &str) -> String {
 #[test]
 fn picture_of_classes_on_a_gpu() {
     let results = plot::read(RESULTS);
-    for (place, (name, columns)) in PANELS.iter().enumerate() {
-        let groups = classes(&results, *columns);
+    for (place, (name, column)) in PANELS.iter().enumerate() {
+        let groups = classes(&results, *column);
         assert_eq!(groups.len(), 6, "{name}");
         for (number, ..) in groups.iter().flat_map(|group| &group.bars) {
             assert!(panel(place).contains((*number, 1.0)), "{name}: {number} is outside of the picture");
