@@ -48,7 +48,7 @@ static __device__ __forceinline__ void move_block(
     const index base = (index)block * {{ threads * unroll }} + {% if prefetched %}threadIdx.x / 32 * {{ 32 * unroll }} + threadIdx.x % 32{% else %}threadIdx.x{% endif %}{% if cut and pack %} - ahead{% endif %};
     // Threads beyond the end move the last word once more: where a store may be left out, the compiler puts the load of its word behind the other stores.
 {%- if prefetched %}
-    // Requests come before the loads, so that the sectors are there when the words are.
+    // Loads are not before the requests, so that sectors are under way as long as words are.
 {%- endif %}
     word value[{{ unroll }}];
     word *place_of[{{ unroll }}];
