@@ -6,8 +6,8 @@ use super::kernel::Program;
 use super::place::{Places, entry, quotient, remainder};
 use super::tables::{ListName, Tables};
 use super::template::{TemplateError, render};
-use crate::layout::{Layout, Node};
-use crate::plan::gpu::{GpuPlan, SECTOR, TabledVariant, WIDEST, number, shortest_run, signed, word_type};
+use crate::layout::Layout;
+use crate::plan::gpu::{GpuPlan, SECTOR, TabledVariant, WIDEST, is_searched, number, shortest_run, signed, word_type};
 use crate::tabled::{TabledEdge, TabledLayout, TabledNode};
 use minijinja::context;
 use std::fmt::Write;
@@ -225,12 +225,9 @@ pub(super) fn prefetches(sides: TabledSides<'_>, variant: &TabledVariant) -> boo
     plain && stored.is_some_and(|layout| layout.fixed_layouts().iter().all(long))
 }
 
-/// Whether a pack stores vectors of 16 bytes, each from neighbouring words, of which at most two runs have a part.
+/// Whether a pack stores vectors of 16 bytes. Runs are long enough that each vector has parts of two runs at most.
 fn stores_vectors(sides: TabledSides<'_>, variant: &TabledVariant) -> bool {
-    let long = |layout: &Layout| {
-        let listed = layout.nodes().any(|(_, node)| matches!(node, Node::Runs { .. }));
-        !listed && shortest_run(layout) >= (WIDEST - variant.word).into()
-    };
+    let long = |layout: &Layout| !is_searched(layout) && shortest_run(layout) >= (WIDEST - variant.word).into();
     let plain = !variant.capped && variant.reduction.is_none() && matches!(variant.word, 4 | 8);
     matches!(sides, TabledSides::Pack(layout) if plain && layout.fixed_layouts().iter().all(long))
 }

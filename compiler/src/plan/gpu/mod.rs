@@ -40,7 +40,7 @@ pub(crate) use literals::{number, signed, word_type};
 pub use plan::{GpuPlan, SPECIALISED_DEPTH, SPECIALISED_NODES};
 pub(crate) use roofline::GRANULE;
 pub use roofline::{DeviceCopy, Footprint, Roofline, Traffic};
-pub(crate) use runs::{RunStatistics, shortest_run};
+pub(crate) use runs::{RunStatistics, is_searched, shortest_run};
 pub use shape::LaunchShape;
 pub(crate) use sizes::{BANK, JOINED, LINE, SCALAR, SECTOR, SLOT, WARP, WIDEST};
 pub use tabled::TabledVariant;

@@ -51,6 +51,11 @@ fn is_permuted(layout: &Layout) -> bool {
     false
 }
 
+/// Whether the layout lists runs of several lengths. A search finds the run of a word there, where what is left of the run is needed, too.
+pub(crate) fn is_searched(layout: &Layout) -> bool {
+    layout.nodes().any(|(_, node)| matches!(node, Node::Runs { .. }))
+}
+
 /// The length of the shortest run that a layout is written with, in bytes.
 pub(crate) fn shortest_run(layout: &Layout) -> u64 {
     let runs = layout.nodes().filter_map(|(_, node)| match node {

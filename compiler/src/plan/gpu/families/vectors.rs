@@ -3,10 +3,9 @@
 use super::pieces::Pieces;
 use super::words::{self, WordsKernel};
 use super::{Instance, KernelFamily, Query};
-use crate::layout::Node;
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    AddressFunction, Analysis, Call, Grid, KernelText, SECTOR, Tuning, Units, WIDEST, shortest_run,
+    AddressFunction, Analysis, Call, Grid, KernelText, SECTOR, Tuning, Units, WIDEST, is_searched, shortest_run,
 };
 use minijinja::context;
 use std::fmt;
@@ -31,8 +30,7 @@ pub(super) fn admits(query: &Query<'_>) -> Option<VectorsKernel> {
     // Where each word is in a sector of its own, more threads have more of them under way.
     let shared = runs.mean >= SECTOR || runs.step < SECTOR + SECTOR / 2;
     let gains = word == query.word && (word == 2 || (word == 1 && runs.mean <= tuning.vectors.most_bytes));
-    let searched = layout.nodes().any(|(_, node)| matches!(node, Node::Runs { .. }));
-    let listed = runs.listed || searched || query.analysis.has::<Pieces>();
+    let listed = runs.listed || is_searched(layout) || query.analysis.has::<Pieces>();
     (!query.unpacks() && shared && gains && !listed).then_some(VectorsKernel { word })
 }
 
