@@ -1,22 +1,25 @@
 // Boxes of an array whose axes are permuted. A box passes through shared memory, so that both sides see long runs: it has
-{%- for axis in memory_side.axes %} {{ axis.extent }} of {{ axis.count }}{{ "," if not loop.last }}{% endfor %} places of the axes in the order of memory.
-{%- macro sum(axes, place, distance) %}{% for axis in axes %} + (offset){{ place }}{{ axis.at }} * {{ axis[distance] }}{% endfor %}{% endmacro %}
+{%- for axis in nearest %} {{ axis.extent }} of {{ axis.count }}{{ "," if not loop.last }}{% endfor %} places of the axes in the order of memory.
 {%- macro times(words) %}{% if words > 1 %} * {{ words }}{% endif %}{% endmacro %}
+{#- Words of shared memory: an axis that is the run of several has them by the places of each. #}
+{%- macro shared_of(axis, place) %}{% for part in axis.inside %} + (offset)({{ place }}{% if part.divisor > 1 %} / {{ part.divisor }}{% endif %}{% if not loop.last %} % {{ part.extent }}{% endif %}) * {{ part.stride }}{% endfor %}{% endmacro %}
+{%- macro shared_sum(axes, place) %}{% for axis in axes %}{{ shared_of(axis, place ~ axis.at) }}{% endfor %}{% endmacro %}
+{%- macro moved(axes, place) %}{% for axis in axes %} + (offset){{ place }}{{ axis.at }} * {{ axis.distance }}{% endfor %}{% endmacro %}
 {#- What a thread keeps of a side: its place in a row, and its row of a step. #}
-{%- macro row_of_thread(side, order, distance) %}
+{%- macro row_of_thread(side, order) %}
     u32 {{ order }}_row = threadIdx.x;
 {%- for axis in side.inner %}
     const u32 {{ order }}_place{{ axis.at }} = {{ order }}_row % {{ axis.places }}{{ times(axis.words) }};
     {{ order }}_row /= {{ axis.places }};
 {%- endfor %}
     const bool {{ order }}_own = {{ order }}_row < {{ side.rows_at_once }};
-    const offset {{ order }}_begin = 0{{ sum(side.inner, order ~ "_place", distance) }}
-        {%- for axis in side.next %} + (offset){{ order }}_row{{ times(axis.words) }} * {{ axis[distance] }}{% endfor %};
-    const offset {{ order }}_inside = 0{{ sum(side.inner, order ~ "_place", "shared") }}
-        {%- for axis in side.next %} + (offset){{ order }}_row{{ times(axis.words) }} * {{ axis.shared }}{% endfor %};
+{%- for axis in side.next %}
+    const u32 {{ order }}_place{{ axis.at }} = {{ order }}_row{{ times(axis.words) }};
+{%- endfor %}
+    const offset {{ order }}_begin = 0{{ moved(side.inner, order ~ "_place") }}{{ moved(side.next, order ~ "_place") }};
 {%- endmacro %}
-{#- What a step adds to the place of a thread on a side, and whether the thread has a word. #}
-{%- macro word_of_step(side, order, step) %}
+{#- Of a step: whether a thread has words, and where they are. #}
+{%- macro words_of_step(side, order, step, base) %}
             u32 rest = {{ step }};
 {%- for axis in side.next %}
             const u32 place{{ axis.at }} = rest % {{ side.next_steps }} * {{ side.rows_at_once * axis.words }};
@@ -29,17 +32,15 @@
 {%- endif %}
 {%- endfor %}
             const bool has = true
-{%- for axis in side.next %}{% if side.rows_at_once * side.next_steps > axis.places %} && (place{{ axis.at }} + {{ side.rows_at_once * axis.words }} <= {{ axis.extent }} || {{ order }}_row{{ times(axis.words) }} + place{{ axis.at }} < {{ axis.extent }}){% endif %}{% endfor %};
+{%- for axis in side.next %}{% if side.rows_at_once * side.next_steps > axis.places %} && (place{{ axis.at }} + {{ side.rows_at_once * axis.words }} <= {{ axis.extent }} || {{ order }}_place{{ axis.at }} + place{{ axis.at }} < {{ axis.extent }}){% endif %}{% endfor %};
+            u8 *const at = {{ base }} + ({{ order }}_begin + (0{{ moved(side.next, "place") }}{{ moved(side.outer, "place") }}));
 {%- endmacro %}
-{#- Where the word is: bytes from the box's first one on a side, and words of the box. #}
-{%- macro outside(side, order, distance) %}{{ order }}_begin + (0{{ sum(side.next, "place", distance) }}{{ sum(side.outer, "place", distance) }}){% endmacro %}
-{%- macro inside(side, order) %}{{ order }}_inside + (0{{ sum(side.next, "place", "shared") }}{{ sum(side.outer, "place", "shared") }}){% endmacro %}
+{#- Where they are in shared memory. #}
+{%- macro inside(side, first) %}{{ first }} + (0{{ shared_sum(side.next, "place") }}{{ shared_sum(side.outer, "place") }}){% endmacro %}
 {%- set loaded = memory_side if pack else packed_side %}
 {%- set loaded_order = "memory" if pack else "packed" %}
-{%- set loaded_distance = "stride" if pack else "packed" %}
 {%- set stored = packed_side if pack else memory_side %}
 {%- set stored_order = "packed" if pack else "memory" %}
-{%- set stored_distance = "packed" if pack else "stride" %}
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
@@ -66,8 +67,41 @@ static __device__ __forceinline__ void move_block(
     begin += (u64)origin{{ axis.at }} * {{ axis.packed }};
 {%- endif %}
 {%- endfor %}
-{{- row_of_thread(memory_side, "memory", "stride") }}
-{{- row_of_thread(packed_side, "packed", "packed") }}
+{{- row_of_thread(memory_side, "memory") }}
+{{- row_of_thread(packed_side, "packed") }}
+    const offset packed_inside = 0{{ shared_sum(packed_side.inner, "packed_place") }}{{ shared_sum(packed_side.next, "packed_place") }};
+{%- set run = memory_side.run %}
+{%- if turn.parts > 0 %}
+    // Which of its words a thread begins with: threads whose first ones are in one bank begin with others.
+    const u32 turn = threadIdx.x / {{ turn.threads }} * {{ turn.parts }};
+{%- endif %}
+{%- set others = (memory_side.inner + memory_side.next)[1:] %}
+{%- if run.words == 1 %}
+    const offset memory_inside0 = 0{{ shared_of(run, "memory_place" ~ run.at) }}{{ shared_sum(others, "memory_place") }};
+{%- else %}
+{%- for part in memory_side.parts %}
+    const u32 part{{ part }} = {% if turn.parts > 0 %}(turn + {{ part }}) % {{ run.words }}{% else %}{{ part }}{% endif %};
+    const u32 word{{ part }} = memory_place{{ run.at }} + part{{ part }};
+    const offset memory_inside{{ part }} = 0{{ shared_of(run, "word" ~ part) }}{{ shared_sum(others, "memory_place") }};
+{%- endfor %}
+{%- endif %}
+{%- if prefetched %}
+
+    // Sectors that are stored in part are read: early, and not store by store.
+    if (memory_own) {
+#pragma unroll {% if stored.steps <= straight_steps %}{{ stored.steps }}{% else %}8{% endif %}
+        for (u32 step = 0; step < {{ stored.steps }}; step++) {
+{{- words_of_step(stored, stored_order, "step", "base") }}
+{%- if parted %}
+            if (has)
+{%- else %}
+            const u32 of_run = memory_place{{ run.at }}{% if not stored.inner %} + place{{ run.at }}{% endif %};
+            if (has && (of_run == 0 || of_run == {{ run.extent - run.words }}))
+{%- endif %}
+                prefetch(at);
+        }
+    }
+{%- endif %}
 
     // All loads of a round are under way before its first store to shared memory.
     if ({{ loaded_order }}_own)
@@ -78,23 +112,24 @@ static __device__ __forceinline__ void move_block(
         for (u32 step = 0; step < {{ loads }}; step++) {
             if (round + step >= {{ loaded.steps }})
                 break;
-{{- word_of_step(loaded, loaded_order, "round + step") }}
+{{- words_of_step(loaded, loaded_order, "round + step", "base" if pack else "begin") }}
             if (has)
-                value[step] = __ldg((const {{ loaded.type }} *)({{ "base" if pack else "begin" }} + ({{ outside(loaded, loaded_order, loaded_distance) }})));
+                value[step] = __ldg((const {{ loaded.type }} *)at);
         }
 #pragma unroll
         for (u32 step = 0; step < {{ loads }}; step++) {
             if (round + step >= {{ loaded.steps }})
                 break;
-{{- word_of_step(loaded, loaded_order, "round + step") }}
+{{- words_of_step(loaded, loaded_order, "round + step", "base" if pack else "begin") }}
             if (has) {
-                const offset place = {{ inside(loaded, loaded_order) }};
-{%- if pack %}
-{%- for part in loaded.parts %}
-                box[place + {{ part }} * {{ near_shared }}] = {% if loaded.at_once > 1 %}(word)(value[step] >> {{ 8 * word * part }}){% else %}value[step]{% endif %};
-{%- endfor %}
+{%- if not pack %}
+                *({{ loaded.type }} *)(box + ({{ inside(loaded, "packed_inside") }})) = value[step];
+{%- elif run.words == 1 %}
+                box[{{ inside(loaded, "memory_inside0") }}] = value[step];
 {%- else %}
-                *({{ loaded.type }} *)(box + place) = value[step];
+{%- for part in loaded.parts %}
+                box[{{ inside(loaded, "memory_inside" ~ part) }}] = (word)(value[step] >> {{ 8 * word }} * part{{ part }});
+{%- endfor %}
 {%- endif %}
             }
         }
@@ -103,20 +138,18 @@ static __device__ __forceinline__ void move_block(
     if ({{ stored_order }}_own) {
 #pragma unroll {% if stored.steps <= straight_steps %}{{ stored.steps }}{% else %}8{% endif %}
         for (u32 step = 0; step < {{ stored.steps }}; step++) {
-{{- word_of_step(stored, stored_order, "step") }}
+{{- words_of_step(stored, stored_order, "step", "begin" if pack else "base") }}
             if (has) {
-                const offset place = {{ inside(stored, stored_order) }};
-                {{ stored.type }} *const to = ({{ stored.type }} *)({{ "begin" if pack else "base" }} + ({{ outside(stored, stored_order, stored_distance) }}));
 {%- if pack %}
-                *to = *(const {{ stored.type }} *)(box + place);
-{%- elif stored.at_once > 1 %}
+                *({{ stored.type }} *)at = *(const {{ stored.type }} *)(box + ({{ inside(stored, "packed_inside") }}));
+{%- elif run.words == 1 %}
+                *(word *)at = box[{{ inside(stored, "memory_inside0") }}];
+{%- else %}
                 {{ stored.type }} value = 0;
 {%- for part in stored.parts %}
-                value |= ({{ stored.type }})box[place + {{ part }} * {{ near_shared }}] << {{ 8 * word * part }};
+                value |= ({{ stored.type }})(({{ stored.type }})box[{{ inside(stored, "memory_inside" ~ part) }}] << {{ 8 * word }} * part{{ part }});
 {%- endfor %}
-                *to = value;
-{%- else %}
-                *to = box[place];
+                *({{ stored.type }} *)at = value;
 {%- endif %}
             }
         }

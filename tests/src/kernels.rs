@@ -280,6 +280,12 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
     ("records of short runs", 400, "layout lb 0 extent 41 {\n  %0 = runs [(3 3) (7 1) (9 5) (20 9)] x byte\n  root -5: %0\n}"),
     ("records of two bytes", 900, "layout lb 0 extent 6 {\n  %0 = runs [(0 1) (2 2)] x byte\n  root %0\n}"),
     ("records of short runs without a seam", 3, "layout lb 0 extent 6400 {\n  %0 = runs [(0 9) (13 1) (20 30)] x byte\n  %1 = stream 100 x 64 of %0\n  root 7: %1\n}"),
+    ("odd axes of bytes with gaps, permuted", 2, "layout lb 0 extent 36000 {\n  %0 = dense 1 x byte\n  %1 = stream 23 x 1501 of %0\n  \
+     %2 = stream 29 x 1 of %1\n  %3 = stream 31 x 37 of %2\n  root 5: %3\n}"),
+    ("odd axes of halves with steps, permuted", 2, "layout lb 0 extent 76000 {\n  %0 = dense 2 x byte\n  %1 = stream 25 x 3000 of %0\n  \
+     %2 = stream 31 x 4 of %1\n  %3 = stream 17 x 140 of %2\n  root 6: %3\n}"),
+    ("axes of floats with steps, permuted", 2, "layout lb 0 extent 128000 {\n  %0 = dense 4 x byte\n  %1 = stream 21 x 6000 of %0\n  \
+     %2 = stream 31 x 12 of %1\n  %3 = stream 15 x 400 of %2\n  root 8: %3\n}"),
     ("elements as columns", 100, "layout lb 0 extent 8 {\n  %0 = dense 8 x byte\n  %1 = stream 100 x 800 of %0\n  root 16: %1\n}"),
     ("elements of two dimensions as columns", 70, "layout lb 0 extent 4 {\n  %0 = dense 4 x byte\n  %1 = stream 10 x 400 of %0\n  \
      %2 = stream 9 x 5000 of %1\n  root %2\n}"),

@@ -406,6 +406,7 @@ fn every_family() {
         "tiles with elements as columns",
         "tiles in several planes",
         "tiles of which the call has a part",
+        "boxes of permuted axes through shared memory",
         "narrow indices",
         "wide indices",
     ];

@@ -3,7 +3,7 @@
 use super::HOW;
 use dtc_tests::plot::{self, DTC, Group, PEERS, Panel, number};
 
-const RESULTS: &str = "bench/results/2026-11-29-gpu-vectors.md";
+const RESULTS: &str = "bench/results/2026-11-29-gpu-words-of-boxes.md";
 const PICTURE: &str = "docs/pictures/gpu-classes.svg";
 
 /// The panels: what they show, and the column.

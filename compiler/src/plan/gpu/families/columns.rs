@@ -267,9 +267,9 @@ fn serving<'a>(query: &Query<'a>) -> Option<&'a Columns> {
     query.found::<Columns>().filter(|_| query.has_whole_elements() && enough)
 }
 
-/// Serves calls of many whole elements, unless tiles are faster, or unpacks by boxes.
+/// Serves calls of many whole elements, unless tiles or boxes are faster.
 pub(super) fn admits(query: &Query<'_>) -> Option<ColumnsKernel> {
-    let columns = serving(query).filter(|_| !(query.unpacks() && boxes::before_records(query, 0)))?;
+    let columns = serving(query).filter(|_| !boxes::before_records(query, 0))?;
     let before = |(tiles, _): (&Tiles, _)| before_tiles(query, tiles);
     tiles::serving(query).is_none_or(before).then(|| ColumnsKernel { memory: columns.alignment(query.memory) })
 }

@@ -148,6 +148,8 @@ const RULES: &[Rule] = rules![
     // Listed runs, each looked up once.
     joined::admits,
     pieces::admits,
+    // Rows by their words of memory.
+    rows::inside_sectors,
     // Aligned words. Each thread looks up the run of its word.
     vectors::admits,
     words::aligned,

@@ -3,7 +3,7 @@
 use super::{Generic, Instance, KernelFamily, Query};
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    AddressFunction, Analysis, Call, Grid, KernelText, LibraryPart, SLOT, Tuning, Units, alignment,
+    AddressFunction, Analysis, Call, Grid, KernelText, LibraryPart, SECTOR, SLOT, Tuning, Units, alignment,
 };
 use minijinja::context;
 use std::fmt;
@@ -30,6 +30,14 @@ pub(crate) fn slots(analysis: &Analysis, memory: u64, bytes: u64) -> Option<(u64
 pub(super) fn admits(query: &Query<'_>) -> Option<RowsKernel> {
     let (_, slots) = slots(query.analysis, query.call.memory, query.call.bytes)?;
     query.unpacks().then_some(RowsKernel { slots })
+}
+
+/// Serves unpacks of permuted rows of at most a sector that begin inside of sectors: each word of them by itself waits for its sector longer. Measured in
+/// `bench/results/2026-11-29-gpu-words-of-boxes.md`.
+pub(super) fn inside_sectors(query: &Query<'_>) -> Option<RowsKernel> {
+    let Analysis { runs, row, whole_sectors, .. } = query.analysis;
+    let short = row.is_some_and(|row| row > SLOT && row <= SECTOR);
+    (short && runs.permuted && !whole_sectors).then(|| admits(query)).flatten()
 }
 
 impl KernelFamily for RowsKernel {

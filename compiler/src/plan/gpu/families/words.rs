@@ -99,6 +99,12 @@ fn requests(analysis: &Analysis, direction: Direction) -> bool {
     direction == Direction::Unpack && many && !whole_sectors && gains
 }
 
+/// Whether a layout has every byte from its lowest to its highest.
+fn fills_memory(analysis: &Analysis) -> bool {
+    let measure = analysis.layout.measure(analysis.layout.root().node);
+    measure.size >= measure.high.abs_diff(measure.low)
+}
+
 /// The launch shape for words of a size. Unpacks that request sectors have one of their own.
 fn shape(analysis: &Analysis, direction: Direction, word: u32) -> LaunchShape {
     let (runs, tuning) = (&analysis.runs, &analysis.tuning.words);
@@ -188,7 +194,10 @@ impl KernelFamily for WordsKernel {
     fn prefetches(&self, instance: &Instance<'_>) -> bool {
         // Calls whose words are all under way at once would wait for both.
         let resident = self.shape == instance.analysis.tuning.words.resident_shape;
-        instance.may_prefetch() && !resident && requests(instance.analysis, instance.direction)
+        // Rows of whole wide words end in the middle of sectors at most, and others store the rest soon. Measured in
+        // `bench/results/2026-11-29-gpu-words-of-boxes.md`.
+        let filled = self.word == WIDEST && fills_memory(instance.analysis);
+        instance.may_prefetch() && !resident && !filled && requests(instance.analysis, instance.direction)
     }
 
     fn text(&self, instance: &Instance<'_>) -> Option<KernelText> {

@@ -197,9 +197,9 @@ pub(crate) struct BoxesTuning {
     pub(crate) min_bytes: u64,
     /// Words of a box, at least.
     pub(crate) min_volume: u64,
-    /// Packed bytes of a box of words of 2 bytes and more, at most.
+    /// Packed bytes of a box, at most.
     pub(crate) box_bytes: u64,
-    /// The same of single bytes, whose boxes have the most steps.
+    /// The same of single bytes that threads move one by one on a side, whose boxes have the most steps.
     pub(crate) narrow_box_bytes: u64,
     /// Bytes of shared memory of a box with the gaps against conflicts of banks, at most.
     pub(crate) most_bytes: u64,
@@ -207,10 +207,16 @@ pub(crate) struct BoxesTuning {
     pub(crate) run_bytes: u64,
     /// Bytes of a run on either side, at least.
     pub(crate) min_run: u64,
+    /// Bytes of a word from which on tiles unpack to places with gaps between them, also in small planes.
+    pub(crate) tiled_steps: u32,
+    /// Bytes of memory up to a gap, at most, for unpacks to request each word's sector and not those at the ends of a box's runs alone.
+    pub(crate) parted_run: u64,
     /// Bytes of records from which on boxes move them faster than the kernels for records.
     pub(crate) min_record: u64,
     /// The same where threads move several narrow words at once on both sides.
     pub(crate) min_record_at_once: u64,
+    /// The same in packs where they do not. Single bytes are packed by the kernels for records then.
+    pub(crate) min_packed_record: u64,
     /// Blocks that a multiprocessor has registers for.
     pub(crate) resident_blocks: u32,
     /// Boxes at most that share the runs of the loaded side, for blocks to go through these first.
@@ -221,13 +227,6 @@ pub(crate) struct BoxesTuning {
     pub(crate) most_loads: u32,
     /// Steps up to which the code of a kernel has each of them, so that what depends on the step alone is in the instructions.
     pub(crate) straight_steps: u64,
-}
-
-impl BoxesTuning {
-    /// Packed bytes of a box of words of `word` bytes, at most.
-    pub(crate) fn box_bytes(&self, word: u32) -> u64 {
-        if word == 1 { self.narrow_box_bytes } else { self.box_bytes }
-    }
 }
 
 /// The numbers of `families/fields.rs`.

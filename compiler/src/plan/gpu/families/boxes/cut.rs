@@ -1,76 +1,21 @@
 //! How arrays with permuted axes are cut into boxes that have long runs on both sides.
 
-use crate::layout::{Layout, Node};
+use super::array::{Array, Axis};
 use crate::plan::Direction;
-use crate::plan::gpu::{Analysis, BANK, BoxesTuning, Grid, LINE, SECTOR, Structure, Units, WIDEST, alignment};
-
-/// An axis of an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Axis {
-    /// Places on the axis.
-    pub count: u64,
-    /// Bytes of memory from one place to the next.
-    pub stride: i64,
-    /// Packed bytes from one place to the next.
-    pub packed: u64,
-    /// Places of a box.
-    pub extent: u64,
-}
-
-impl Axis {
-    /// Boxes that share the axis.
-    pub(super) fn boxes(&self) -> u64 {
-        self.count.div_ceil(self.extent)
-    }
-}
-
-/// An array with permuted axes, cut into boxes for each direction, where it has boxes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Boxes {
-    packs: Option<BoxCut>,
-    unpacks: Option<BoxCut>,
-}
-
-impl Structure for Boxes {}
-
-impl Boxes {
-    /// The boxes of a direction.
-    pub(super) fn of(&self, direction: Direction) -> Option<&BoxCut> {
-        match direction {
-            Direction::Pack => self.packs.as_ref(),
-            Direction::Unpack => self.unpacks.as_ref(),
-        }
-    }
-
-    /// Cuts an array with permuted axes.
-    pub(super) fn find(analysis: &Analysis) -> Option<Boxes> {
-        let array = Array::find(analysis)?;
-        let cut = |direction| BoxCut::new(&array, analysis, direction);
-        Some(Boxes { packs: cut(Direction::Pack), unpacks: cut(Direction::Unpack) })
-    }
-}
+use crate::plan::gpu::{BANK, BoxesTuning, Grid, LINE, SECTOR, Units};
 
 /// How an array is cut into boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BoxCut {
+pub(super) struct BoxCut {
     /// Bytes of a word: one element of the array.
-    pub word: u32,
+    pub(super) word: u32,
     /// The axes, the innermost of the packed order first.
-    pub axes: Vec<Axis>,
+    pub(super) axes: Vec<Axis>,
     /// The offset of the first word in memory.
     pub(super) origin: i64,
     /// The axes in the order of memory, by their numbers: the nearest first.
     pub(super) nearest: Vec<usize>,
-    /// Words that are neighbours in memory wherever they are moved together: a power of two.
-    pub(super) memory: u32,
-    /// The same among the packed bytes.
-    pub(super) packed: u32,
-    /// Divides where words that are moved together begin in memory, but for the address of element 0.
-    pub(super) starts: u32,
 }
-
-/// Axes at most: a kernel has code for each of them.
-const MOST_AXES: usize = 8;
 
 impl BoxCut {
     /// The axis whose places are neighbours in memory.
@@ -78,9 +23,32 @@ impl BoxCut {
         self.nearest[0]
     }
 
-    /// Bytes of a record, if one side has records and the other an array for each of their fields: those along the nearest axis of either side.
-    pub(super) fn record(&self) -> u64 {
-        self.axes[self.near()].count.min(self.axes[0].count) * u64::from(self.word)
+    /// Bytes of a record, if one side has records without gaps and the other an array for each of their fields: those along the
+    /// nearest axis of either side.
+    pub(super) fn record(&self) -> Option<u64> {
+        let near = &self.axes[self.near()];
+        (!self.has_steps()).then(|| near.count.min(self.axes[0].count) * u64::from(self.word))
+    }
+
+    /// Whether the nearest places of memory have gaps between them.
+    pub(super) fn has_steps(&self) -> bool {
+        self.axes[self.near()].stride != i64::from(self.word)
+    }
+
+    /// Bytes of memory that follow each other up to a gap, where the array has gaps and sectors in part.
+    pub(super) fn run_to_gap(&self) -> Option<u64> {
+        let (mut run, mut begins) = (u64::from(self.word), self.origin as u64);
+        let mut gap = None;
+        for axis in self.nearest.iter().map(|&at| &self.axes[at]) {
+            if gap.is_none() && axis.stride as u64 > run {
+                gap = Some(run);
+            }
+            match gap {
+                Some(_) => begins |= axis.stride as u64,
+                None => run = run.saturating_mul(axis.count),
+            }
+        }
+        gap.filter(|bytes| !(bytes | begins).is_multiple_of(SECTOR))
     }
 
     /// Bytes from the first word of a box to the last, on the side where they are more.
@@ -88,29 +56,6 @@ impl BoxCut {
         self.axes.iter().fold(0, |span, axis| {
             span.saturating_add((axis.extent - 1).saturating_mul(axis.stride.unsigned_abs().max(axis.packed)))
         })
-    }
-
-    /// Words of shared memory from one place to the next of each axis: packed order, with a gap behind what is inside of the nearest axis of memory, whose
-    /// places are an odd number of banks apart, so that neighbours are in different banks.
-    pub(super) fn strides(&self) -> Vec<u64> {
-        let bank = u64::from(BANK.max(self.word) / self.word);
-        let mut next: u64 = 1;
-        let strides = self.axes.iter().enumerate().map(|(at, axis)| {
-            if at == self.near() {
-                next = bank * (next.div_ceil(bank) | 1);
-            }
-            let stride = next;
-            next *= axis.extent;
-            stride
-        });
-        strides.collect()
-    }
-
-    /// Words of shared memory.
-    pub(super) fn words(&self) -> u64 {
-        let last = |(axis, stride): (&Axis, u64)| (axis.extent - 1) * stride;
-        let last: u64 = self.axes.iter().zip(self.strides()).map(last).sum();
-        (last + 1).next_multiple_of(u64::from(WIDEST / self.word))
     }
 
     /// A block for each box of elements of `size` packed bytes.
@@ -167,22 +112,6 @@ fn run(axes: &[Axis], order: &[usize], word: u32) -> u64 {
     bytes
 }
 
-/// The axes of an array in packed order, and the offset of its first word, if a layout is one.
-fn axes(layout: &Layout) -> Option<(Vec<Axis>, i64)> {
-    let (mut axes, mut at, mut origin) = (Vec::new(), layout.root(), layout.root().offset);
-    while let Node::Stream { count, stride, child } = layout.node(at.node) {
-        let packed = layout.measure(child.node).size;
-        axes.push(Axis { count: *count, stride: *stride, packed, extent: 1 });
-        origin = origin.checked_add(child.offset)?;
-        at = *child;
-    }
-    let whole = matches!(layout.node(at.node), Node::Dense { .. }) && (2..=MOST_AXES).contains(&axes.len());
-    axes.reverse();
-    // Kernels count places in 32 bits.
-    let counted = |axis: &Axis| axis.stride > 0 && axis.count <= u64::from(u32::MAX);
-    (whole && axes.iter().all(counted)).then_some((axes, origin))
-}
-
 /// Doubles the extent of a box along the nearest axis of a side that it does not span. The box has `most` words at most. Returns whether it changed.
 fn enlarge(axes: &mut [Axis], order: &[usize], most: u64) -> bool {
     let volume = volume(axes);
@@ -206,16 +135,19 @@ fn round(axes: &mut [Axis], at: usize, inside: u64, word: u32, most: u64) {
         axis.extent = axis.count;
         return;
     }
-    let all = |extent: u64| axis.count.div_ceil(extent) * extent;
+    let few = |extent: u64| (axis.count.div_ceil(extent) * extent - axis.count) * MOVED_TWICE <= axis.count;
     // Words that may be moved at once are neighbours in all boxes where they are in the array.
-    let at_once = BANK.max(word) / word;
-    let together = (1 << axis.count.trailing_zeros().min(at_once.trailing_zeros())).min(axis.extent);
-    let even = axis.count.div_ceil(axis.boxes()).next_multiple_of(together);
+    let at_once = (BANK.max(word) / word) >> (inside / u64::from(word)).trailing_zeros().min(2);
+    let together = (1 << axis.count.trailing_zeros().min(at_once.max(1).trailing_zeros())).min(axis.extent);
+    let even = axis.count.div_ceil(axis.boxes());
+    let near = axis.extent.div_ceil(2)..=even.next_multiple_of(together);
+    let whole = |extent: &u64| extent.is_multiple_of(together) && few(*extent) && extent * others <= most;
+    let even = near.rev().find(whole).unwrap_or(even);
     let lines = (LINE >> inside.trailing_zeros().min(LINE.trailing_zeros())).max(1);
     let lined = (axis.extent.div_ceil(2)..=axis.extent).rev().filter(|extent| extent.is_multiple_of(lines));
-    let mut at_lines = lined.filter(|&extent| (all(extent) - axis.count) * MOVED_TWICE <= axis.count);
+    let mut at_lines = lined.filter(|&extent| few(extent));
     // Boxes of one size without words that are moved twice are not made much smaller.
-    let large = |&extent: &u64| all(even) > axis.count || extent + extent / 8 >= even;
+    let large = |&extent: &u64| even * axis.boxes() > axis.count || extent + extent / 8 >= even;
     axis.extent = at_lines.find(large).unwrap_or(even);
 }
 
@@ -228,47 +160,13 @@ fn volume(axes: &[Axis]) -> u64 {
     axes.iter().map(|axis| axis.extent).product()
 }
 
-/// An array whose axes are permuted.
-struct Array {
-    word: u32,
-    axes: Vec<Axis>,
-    origin: i64,
-    nearest: Vec<usize>,
-}
-
-impl Array {
-    /// The array that a layout is, if packed neighbours are no neighbours in memory, and those of memory are neighbours.
-    fn find(analysis: &Analysis) -> Option<Array> {
-        let word = u32::try_from(analysis.row?).ok()?;
-        if !word.is_power_of_two() || word > analysis.granularity.word() {
-            return None;
-        }
-        let (axes, origin) = axes(&analysis.layout)?;
-        let mut nearest: Vec<usize> = (0..axes.len()).collect();
-        nearest.sort_by_key(|&at| axes[at].stride);
-        let near = nearest[0];
-        (near != 0 && axes[near].stride == i64::from(word)).then_some(Array { word, axes, origin, nearest })
-    }
-}
-
 impl BoxCut {
-    /// Cuts an array for one direction, if boxes have as many words as threads need and room in shared memory.
-    fn new(array: &Array, analysis: &Analysis, direction: Direction) -> Option<BoxCut> {
-        let tuning = &analysis.tuning.boxes;
+    /// Cuts an array into boxes of `most` bytes at most for one direction, if they have as many words as threads need.
+    pub(super) fn new(array: &Array, tuning: &BoxesTuning, direction: Direction, most: u64) -> Option<BoxCut> {
         let Array { word, origin, ref nearest, ref axes } = *array;
         let mut axes = axes.clone();
-        cut(&mut axes, nearest, word, direction, tuning);
-        let near = nearest[0];
-        let divides = |number: u64| 1 << number.trailing_zeros().min(4);
-        // Words that are neighbours in every box.
-        let memory = divides(axes[near].count | axes[near].extent);
-        let packed = divides(axes[0].count | axes[0].extent);
-        let places = axes.iter().enumerate().filter(|&(at, _)| at != near);
-        let extent = analysis.layout.extent() as u64;
-        let starts = places.fold(extent | origin as u64, |bits, (_, axis)| bits | axis.stride as u64);
-        let cut = BoxCut { word, axes, origin, nearest: nearest.clone(), memory, packed, starts: alignment(starts) };
-        let fits = cut.words() * u64::from(word) <= tuning.most_bytes;
-        (volume(&cut.axes) >= tuning.min_volume && fits).then_some(cut)
+        cut(&mut axes, array, direction, [tuning.run_bytes, most]);
+        (volume(&axes) >= tuning.min_volume).then_some(BoxCut { word, axes, origin, nearest: nearest.clone() })
     }
 }
 
@@ -277,14 +175,17 @@ impl BoxCut {
 const STORED: u64 = 2;
 
 /// Chooses the places of a box: the side with the shorter runs grows first.
-fn cut(axes: &mut [Axis], nearest: &[usize], word: u32, direction: Direction, tuning: &BoxesTuning) {
+///
+/// Runs grow up to `run_bytes` bytes, and the box up to `most_bytes`.
+fn cut(axes: &mut [Axis], array: &Array, direction: Direction, [run_bytes, most_bytes]: [u64; 2]) {
+    let Array { word, ref nearest, .. } = *array;
     let order: Vec<usize> = (0..axes.len()).collect();
-    let most = tuning.box_bytes(word) / u64::from(word);
+    let most = most_bytes / u64::from(word);
     let shares = if direction == Direction::Pack { [STORED, 1] } else { [1, STORED] };
     loop {
         let runs = [run(axes, nearest, word) * shares[0], run(axes, &order, word) * shares[1]];
         let sides = if runs[0] <= runs[1] { [nearest, &order] } else { [&order, nearest] };
-        let enough = runs[0].min(runs[1]) >= tuning.run_bytes * STORED && volume(axes) >= most / 2;
+        let enough = runs[0].min(runs[1]) >= run_bytes * STORED && volume(axes) >= most / 2;
         if enough || (!enlarge(axes, sides[0], most) && !enlarge(axes, sides[1], most)) {
             break;
         }
@@ -303,7 +204,9 @@ fn cut(axes: &mut [Axis], nearest: &[usize], word: u32, direction: Direction, tu
 
 #[cfg(test)]
 mod tests {
+    use super::super::Boxes;
     use super::*;
+    use crate::layout::Layout;
     use crate::plan::gpu::GpuPlan;
 
     fn boxes(places: u64, direction: Direction) -> Option<BoxCut> {
@@ -312,7 +215,7 @@ mod tests {
              %3 = stream 24 x 80 of %2\n  root %3\n}}",
             places * 1920
         );
-        GpuPlan::new(&Layout::parse(&text).unwrap()).found::<Boxes>()?.of(direction).cloned()
+        Some(GpuPlan::new(&Layout::parse(&text).unwrap()).found::<Boxes>()?.of(direction)?.cut.clone())
     }
 
     #[test]
@@ -329,7 +232,7 @@ mod tests {
         // 3,000 x 5,000 floats.
         let text = "layout lb 0 extent 60000000 {\n  %0 = dense 4 x byte\n  %1 = stream 3000 x 20000 of %0\n  %2 = stream 5000 x 4 of %1\n  root %2\n}";
         let plan = GpuPlan::new(&Layout::parse(text).unwrap());
-        let runs = |direction| plan.found::<Boxes>().unwrap().of(direction).unwrap().runs();
+        let runs = |direction| plan.found::<Boxes>().unwrap().of(direction).unwrap().cut.runs();
         let (packs, unpacks) = (runs(Direction::Pack), runs(Direction::Unpack));
         assert!(packs.1 > packs.0 && unpacks.0 > unpacks.1, "{packs:?} and {unpacks:?} bytes");
     }
@@ -340,7 +243,7 @@ mod tests {
         let text = "layout lb 0 extent 66675440 {\n  %0 = dense 4 x byte\n  %1 = stream 122 x 546520 of %0\n  \
              %2 = stream 2102 x 260 of %1\n  %3 = stream 65 x 4 of %2\n  root %3\n}";
         let plan = GpuPlan::new(&Layout::parse(text).unwrap());
-        let cut = plan.found::<Boxes>().unwrap().of(Direction::Pack).unwrap();
+        let cut = &plan.found::<Boxes>().unwrap().of(Direction::Pack).unwrap().cut;
         assert_eq!(cut.axes[2].boxes(), 2);
         assert_eq!(cut.block_order(Direction::Pack, 2), [2, 0, 1]);
         assert_eq!(cut.block_order(Direction::Pack, 1), [0, 1, 2]);

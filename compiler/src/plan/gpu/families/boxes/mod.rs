@@ -3,17 +3,57 @@
 //! A box has all or some places of the axes that are innermost in packed order, and of those that are nearest in memory. It passes through shared memory,
 //! so that both sides see whole lines also where single axes are short. (The method of cuTT: Hynninen and Lyakh, 2017, arXiv 1705.01598.)
 
+mod array;
+mod banks;
 mod cut;
+mod shared;
 mod steps;
 
-pub use cut::{Axis, BoxCut, Boxes};
+pub use array::Axis;
 
 use super::{Generic, Instance, KernelFamily, Query, Tiles, tiles};
 use crate::plan::Direction;
-use crate::plan::gpu::{Analysis, BANK, Call, Grid, KernelText, Tuning, signed, word_type};
+use crate::plan::gpu::{Analysis, BANK, Call, Grid, KernelText, Structure, Tuning, signed, word_type};
+use array::Array;
+use banks::Turn;
+use cut::BoxCut;
 use minijinja::{Value, context};
+use shared::SharedBox;
 use std::fmt;
-use steps::BoxSteps;
+use steps::{BoxSteps, StepAxis};
+
+/// An array with permuted axes, cut into boxes for each direction, where it has boxes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boxes {
+    packs: Option<SharedBox>,
+    unpacks: Option<SharedBox>,
+}
+
+impl Structure for Boxes {}
+
+impl Boxes {
+    /// The boxes of a direction.
+    fn of(&self, direction: Direction) -> Option<&SharedBox> {
+        match direction {
+            Direction::Pack => self.packs.as_ref(),
+            Direction::Unpack => self.unpacks.as_ref(),
+        }
+    }
+
+    /// Cuts an array with permuted axes.
+    fn find(analysis: &Analysis) -> Option<Boxes> {
+        let array = Array::find(analysis)?;
+        let tuning = &analysis.tuning.boxes;
+        let cut = |direction, most| Some(banks::placed(&BoxCut::new(&array, tuning, direction, most)?, analysis));
+        let boxes = |direction| {
+            // Of single bytes, smaller boxes have fewer steps.
+            let wide = cut(direction, tuning.box_bytes).filter(|shared| array.word > 1 || shared.moves_at_once());
+            let shared = wide.or_else(|| cut(direction, tuning.narrow_box_bytes))?;
+            (shared.words() * u64::from(array.word) <= tuning.most_bytes).then_some(shared)
+        };
+        Some(Boxes { packs: boxes(Direction::Pack), unpacks: boxes(Direction::Unpack) })
+    }
+}
 
 /// A kernel that moves boxes of arrays with permuted axes through shared memory. Whole elements only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,18 +65,17 @@ pub struct BoxesKernel {
 }
 
 /// The boxes that a kernel moves.
-fn cut<'a>(instance: &Instance<'a>) -> Option<&'a BoxCut> {
+fn boxes<'a>(instance: &Instance<'a>) -> Option<&'a SharedBox> {
     instance.analysis.found::<Boxes>()?.of(instance.direction)
 }
 
 /// The boxes of a layout whose words are aligned on both sides of a call of whole elements, and their kernel.
 fn fitting<'a>(query: &Query<'a>) -> Option<(&'a BoxCut, BoxesKernel)> {
-    let cut = query.found::<Boxes>()?.of(query.direction).filter(|cut| cut.word <= query.aligned_word())?;
-    let most = BANK / cut.word.min(BANK);
-    let at_once = |words: u32, bytes: u32| words.min(most).min(bytes / cut.word).max(1);
-    let memory = at_once(cut.memory, cut.starts.min(query.memory));
-    let packed = at_once(cut.packed, query.packed);
-    query.has_whole_elements().then_some((cut, BoxesKernel { memory, packed }))
+    let boxes = query.found::<Boxes>()?.of(query.direction)?;
+    let memory = boxes.memory_at_once(query.memory);
+    let packed = boxes.packed_at_once(query.packed);
+    let fits = query.has_whole_elements() && boxes.cut.word <= query.aligned_word();
+    fits.then_some((&boxes.cut, BoxesKernel { memory, packed }))
 }
 
 /// A kernel for a call whose boxes have long runs on both sides.
@@ -49,27 +88,33 @@ fn serving<'a>(query: &Query<'a>) -> Option<(&'a BoxCut, BoxesKernel)> {
     fitting(query).filter(|(cut, _)| long(cut) && query.call.bytes >= tuning.min_bytes)
 }
 
-/// Serves calls whose boxes have long runs on both sides, but packs of planes with so few words that threads find them in the first-level cache, unless they move
-/// several words at once, and packs that tiles store by whole sectors. Bytes take as long one by one as through shared memory.
+/// Serves calls whose boxes have long runs on both sides. Tiles serve some of them: packs of planes with so few words that threads find them in the first-level
+/// cache, unless they move several words at once; packs that tiles store by whole sectors; and unpacks to places with gaps between them, but of many narrow
+/// words and small planes.
 pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
     let tuning = &query.tuning().boxes;
+    let few = query.found().map(|tiles: &Tiles| tiles.rows.saturating_mul(tiles.columns) < tuning.min_volume);
     let left = |cut: &BoxCut, kernel: &BoxesKernel| {
-        let few = |tiles: &Tiles| tiles.rows.saturating_mul(tiles.columns) < tuning.min_volume;
-        let cached = cut.word > 1
-            && !kernel.moves_at_once(cut)
-            && tiles::has_small_planes(query)
-            && query.found().is_some_and(few);
-        !query.unpacks() && (cached || (cut.stores_parts(tuning.run_bytes) && tiles::has_whole_sectors(query)))
+        if query.unpacks() {
+            return cut.has_steps() && few.is_some_and(|few| !few || cut.word >= tuning.tiled_steps);
+        }
+        let cached = cut.word > 1 && !kernel.moves_at_once(cut) && tiles::has_small_planes(query) && few == Some(true);
+        cached || (cut.stores_parts(tuning.run_bytes) && tiles::has_whole_sectors(query))
     };
     serving(query).filter(|(cut, kernel)| !left(cut, kernel)).map(|(_, kernel)| kernel)
 }
 
-/// Whether boxes serve an array of records of `least` bytes and more that kernels for records could move too.
+/// Whether boxes serve an array of records that kernels for records could move too: of `least` bytes and more, unless threads move several words at once.
 pub(super) fn before_records(query: &Query<'_>, least: u64) -> bool {
     let tuning = &query.tuning().boxes;
     serving(query).is_some_and(|(cut, kernel)| {
-        let own = if kernel.moves_at_once(cut) { tuning.min_record_at_once } else { tuning.min_record };
-        cut.record() >= own.max(least)
+        let least = match (kernel.moves_at_once(cut), query.direction) {
+            (true, _) => tuning.min_record_at_once,
+            (false, Direction::Unpack) => tuning.min_record.max(least),
+            (false, Direction::Pack) if cut.word > 1 => tuning.min_packed_record.max(least),
+            (false, Direction::Pack) => return false,
+        };
+        cut.record().is_some_and(|bytes| bytes >= least)
     })
 }
 
@@ -91,19 +136,24 @@ impl KernelFamily for BoxesKernel {
     }
 
     fn grid(&self, instance: &Instance<'_>) -> Option<Grid> {
-        Some(cut(instance)?.grid(instance.analysis.layout.size()))
+        Some(boxes(instance)?.cut.grid(instance.analysis.layout.size()))
     }
 
     fn shared_bytes(&self, instance: &Instance<'_>) -> Option<u32> {
-        let cut = cut(instance)?;
-        Some(cut.words() as u32 * cut.word)
+        let boxes = boxes(instance)?;
+        Some(boxes.words() as u32 * boxes.cut.word)
+    }
+
+    fn prefetches(&self, instance: &Instance<'_>) -> bool {
+        // The ends of boxes inside of a run are the beginnings of others.
+        instance.may_prefetch() && boxes(instance).is_some_and(|boxes| boxes.cut.run_to_gap().is_some())
     }
 
     fn text(&self, instance: &Instance<'_>) -> Option<KernelText> {
-        let cut = cut(instance)?;
+        let boxes = boxes(instance)?;
         let resident_blocks = instance.analysis.tuning.boxes.resident_blocks;
-        let values = self.values(cut, instance);
-        Some(KernelText { values, resident_blocks, ..KernelText::new("boxes", cut.word, Vec::new()) })
+        let values = self.values(boxes, instance);
+        Some(KernelText { values, resident_blocks, ..KernelText::new("boxes", boxes.cut.word, Vec::new()) })
     }
 
     fn generic(&self, query: &Query<'_>) -> Generic {
@@ -124,53 +174,98 @@ impl KernelFamily for BoxesKernel {
 impl BoxesKernel {
     /// Whether threads move several narrow words at once in memory, and as many as a bank has among the packed bytes.
     fn moves_at_once(&self, cut: &BoxCut) -> bool {
-        self.memory > 1 && self.packed * cut.word == BANK
+        self.memory > 1 && self.packed * cut.word >= BANK
     }
 
-    fn values(&self, cut: &BoxCut, instance: &Instance<'_>) -> Value {
+    fn values(&self, boxes: &SharedBox, instance: &Instance<'_>) -> Value {
         let (layout, tuning) = (&instance.analysis.layout, &instance.analysis.tuning.boxes);
-        let strides = cut.strides();
+        let cut = &boxes.cut;
         let axis = |at: usize| {
             let Axis { count, stride, packed, extent } = cut.axes[at];
-            context! { at, count, extent, stride => signed(stride), packed, shared => strides[at], boxes => cut.axes[at].boxes() }
+            context! { at, count, extent, stride => signed(stride), packed, boxes => cut.axes[at].boxes() }
         };
-        let packed_order: Vec<usize> = (0..cut.axes.len()).collect();
         let blocks = cut.block_order(instance.direction, tuning.few_boxes);
-        let memory = BoxSteps::new(cut, &cut.nearest, self.memory, instance.threads);
-        let packed = BoxSteps::new(cut, &packed_order, self.packed, instance.threads);
+        let memory = BoxSteps::memory(boxes, self.memory, instance.threads);
+        let packed = BoxSteps::packed(boxes, self.packed, instance.threads);
+        let turn = Turn::best(&memory, cut.word, self.memory);
         // Rounds of as many loads: a last one of few takes as long as the others.
-        let most_loads = u64::from((tuning.thread_bytes / cut.word).clamp(1, tuning.most_loads));
-        let load_steps = if instance.packs() { memory.count } else { packed.count };
-        let side = |steps: &BoxSteps, at_once: u32| {
-            // Threads count the places of the nearest axis in the words that they move at once.
-            let counted = |(number, &at): (usize, &usize)| {
-                let words = if number == 0 { at_once.into() } else { 1 };
-                context! { words, places => cut.axes[at].extent / words, ..axis(at) }
-            };
-            let axes: Vec<Value> = steps.axes.iter().enumerate().map(counted).collect();
-            let (inner, others) = axes.split_at(steps.row_axes);
-            let (next, outer) = others.split_at(others.len().min(1));
-            context! {
-                at_once, axes, inner, next, outer,
-                rows_at_once => steps.rows_at_once,
-                next_steps => steps.next_steps,
-                parts => (0..at_once).collect::<Vec<_>>(),
-                type => word_type(cut.word * at_once),
-                steps => steps.count,
-            }
-        };
+        let (loaded, at_once) = if instance.packs() { (&memory, self.memory) } else { (&packed, self.packed) };
+        let most_loads = u64::from((tuning.thread_bytes / (cut.word * at_once)).clamp(1, tuning.most_loads));
         context! {
             axes => blocks.iter().map(|&at| axis(at)).collect::<Vec<_>>(),
-            memory_side => side(&memory, self.memory),
-            packed_side => side(&packed, self.packed),
-            near_shared => strides[cut.near()],
+            nearest => cut.nearest.iter().map(|&at| axis(at)).collect::<Vec<_>>(),
+            memory_side => side(&memory, cut.word * self.memory),
+            packed_side => side(&packed, cut.word * self.packed),
+            turn => context! { threads => turn.threads, parts => turn.parts },
             origin => signed(cut.origin),
             extent => signed(layout.extent()),
             size => layout.size(),
-            words => cut.words(),
-            loads => load_steps.div_ceil(load_steps.div_ceil(most_loads)),
+            words => boxes.words(),
+            loads => loaded.count.div_ceil(loaded.count.div_ceil(most_loads)),
+            parted => cut.run_to_gap().is_some_and(|bytes| bytes <= tuning.parted_run),
             straight_steps => tuning.straight_steps,
             offset_type => if i32::try_from(cut.span()).is_ok() { "int" } else { "i64" },
         }
+    }
+}
+
+/// The steps of a side for the template, whose threads move `bytes` bytes at once.
+fn side(steps: &BoxSteps, bytes: u32) -> Value {
+    let axis = |axis: &StepAxis| {
+        let StepAxis { at, extent, distance, words, ref inside } = *axis;
+        let part = |divisor: &mut u64, &(extent, stride): &(u64, u64)| {
+            let part = context! { divisor => *divisor, extent, stride };
+            *divisor *= extent;
+            Some(part)
+        };
+        let inside: Vec<Value> = inside.iter().scan(1, part).collect();
+        context! { at, extent, words, inside, places => axis.places(), distance => signed(distance) }
+    };
+    let axes: Vec<Value> = steps.axes.iter().map(axis).collect();
+    let (inner, others) = axes.split_at(steps.row_axes);
+    let (next, outer) = others.split_at(others.len().min(1));
+    context! {
+        axes, inner, next, outer,
+        run => axes[0],
+        parts => (0..steps.axes[0].words).collect::<Vec<_>>(),
+        rows_at_once => steps.rows_at_once,
+        next_steps => steps.next_steps,
+        type => word_type(bytes),
+        steps => steps.count,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Layout;
+    use crate::plan::gpu::{Family, GpuPlan};
+
+    /// What serves calls of one element of an array: its axes in packed order, the innermost first, as places and bytes of memory between them.
+    fn served(word: u64, axes: &[(u64, u64)], direction: Direction) -> Family {
+        let mut text = format!("layout lb 0 extent 1000000000 {{\n  %0 = dense {word} x byte\n");
+        for (at, (count, stride)) in axes.iter().enumerate() {
+            text += &format!("  %{} = stream {count} x {stride} of %{at}\n", at + 1);
+        }
+        let layout = Layout::parse(&format!("{text}  root %{}\n}}", axes.len())).unwrap();
+        GpuPlan::new(&layout).variant(direction, &Call::whole(layout.size())).family
+    }
+
+    #[test]
+    fn rows_of_odd_length_move_several_bytes_at_once() {
+        // 23 x 872 x 49 x 68 bytes, axes 0 1 3 2.
+        let axes = [(49, 68), (68, 1), (872, 3332), (23, 2_905_504)];
+        for direction in [Direction::Pack, Direction::Unpack] {
+            assert_eq!(served(1, &axes, direction), BoxesKernel { memory: 4, packed: 16 }.into(), "{direction:?}");
+        }
+    }
+
+    #[test]
+    fn places_with_gaps_between_them_are_unpacked_by_boxes_where_planes_are_small() {
+        let small = [(16, 3_000_000), (18, 8), (26, 152), (30, 4000), (15, 150_000)];
+        let large = [(3000, 16_000), (1900, 8)];
+        let is_boxes = |axes, direction| matches!(served(4, axes, direction), Family::Boxes(_));
+        assert!(is_boxes(&small, Direction::Pack) && is_boxes(&large, Direction::Pack));
+        assert!(is_boxes(&small, Direction::Unpack) && !is_boxes(&large, Direction::Unpack));
     }
 }

@@ -78,7 +78,7 @@ pub(crate) static SM_90: Tuning = Tuning {
         far: 128,
         // By the rule for lists: rows of 24 and 30 bytes were unpacked at 0.64 and 0.27 of peers that follow the order of memory, in
         // `bench/results/2026-11-28-gpu-peers.md`.
-        max_row: 48,
+        max_row: 36,
     },
     tiles: TilesTuning {
         threads: 256,
@@ -112,8 +112,11 @@ pub(crate) static SM_90: Tuning = Tuning {
         box_bytes: 25 << 10,
         narrow_box_bytes: 17 << 10,
         most_bytes: 36 << 10,
+        tiled_steps: 8,
+        parted_run: 32,
         min_record: 20,
-        min_record_at_once: 16,
+        min_record_at_once: 10,
+        min_packed_record: 68,
         // Measured in `bench/results/2026-11-29-gpu-requests.md`: 2 to 8 blocks; 4, 8 and 16 boxes.
         resident_blocks: 4,
         few_boxes: 8,
