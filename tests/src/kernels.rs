@@ -10,8 +10,9 @@ use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, LaunchShape, Tiles, Variant, WordsKernel};
 use dtc_compiler::{canonicalise, lower};
-use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -155,6 +156,44 @@ pub fn families() -> Vec<Subject> {
         Subject::new(name.to_owned(), layout, count)
     };
     all.map(parse).collect()
+}
+
+/// Arrays of three to five axes with 1,000 to 20,000 elements of 1 to 16 bytes, packed in any order of their axes; axes of half of them are slices. One of
+/// each for every seed.
+///
+/// # Panics
+///
+/// A drawn layout is invalid.
+pub fn arrays(seeds: Range<u64>) -> Vec<Subject> {
+    let subject = |seed: u64| {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let word = 1 << rng.random_range(0..5);
+        let number = rng.random_range(3..6);
+        let mut axes: Vec<(i64, i64)> = Vec::new();
+        let (mut stride, mut elements) = (word, 1);
+        while axes.len() < number {
+            let left = (number - axes.len()) as u32;
+            let most = (20_000 / elements) as f64;
+            let count = rng.random_range(2..=(most.powf(1.0 / f64::from(left)) * 1.5).max(3.0) as i64);
+            let (step, beyond) = match rng.random_range(0..8) {
+                0 if seed % 2 == 1 => (2, 0),
+                1..=3 if seed % 2 == 1 => (1, rng.random_range(1..4)),
+                _ => (1, 0),
+            };
+            axes.push((count, stride * step));
+            stride *= count * step + beyond;
+            elements *= count;
+        }
+        axes.shuffle(&mut rng);
+        let mut text = format!("layout lb 0 extent {} {{\n  %0 = dense {word} x byte\n", stride + 64);
+        for (at, (count, stride)) in axes.iter().enumerate() {
+            text += &format!("  %{} = stream {count} x {stride} of %{at}\n", at + 1);
+        }
+        let text = format!("{text}  root {}: %{number}\n}}", word * rng.random_range(0..3));
+        let layout = Layout::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        Subject::new(format!("array seed {seed}"), layout, 2)
+    };
+    seeds.map(subject).collect()
 }
 
 /// Transposes of words of `word` bytes, in `shapes` shapes; their kernels use shared memory.

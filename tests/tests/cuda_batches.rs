@@ -197,6 +197,7 @@ fn every_item_is_moved() {
     let mut rng = SmallRng::seed_from_u64(11);
     let mut subjects = kernels::examples();
     subjects.extend(kernels::families());
+    subjects.extend(kernels::arrays(0..60));
     subjects.retain(|subject| {
         let size = subject.layout.size();
         subject.plan.allows_in_batch() && size > 0 && size <= 1 << 20

@@ -603,3 +603,13 @@ fn random_layouts() {
     run.finish("random layouts");
     assert!(10 * moved >= 8 * subjects.len(), "{moved} of {} layouts have bytes", subjects.len());
 }
+
+#[test]
+fn arrays_with_permuted_axes() {
+    let mut run = Run::new(Depth { pieces: 2, others: 2 });
+    for subject in kernels::arrays(0..if is_full() { 120 } else { 16 }) {
+        assert!(run.add(&subject), "{}", subject.name);
+    }
+    let found = run.finish("arrays with permuted axes");
+    assert!(found.keys().any(|feature| feature.starts_with("pack: boxes")), "{found:?}");
+}

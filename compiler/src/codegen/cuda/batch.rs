@@ -15,6 +15,9 @@ use std::fmt::Write;
 /// Threads of a block of a batch.
 pub const BATCH_THREADS: u32 = 256;
 
+// A step of a box has room for the rows that its plan made for as many threads.
+const _: () = assert!(crate::plan::gpu::SM_90.boxes.threads <= BATCH_THREADS);
+
 /// Items that the parameters of a launch hold.
 pub const BATCH_INLINE: usize = 48;
 

@@ -25,7 +25,7 @@ mod vectors;
 mod words;
 
 pub use accumulate::computes;
-pub use boxes::{Axis, Boxes};
+pub use boxes::Boxes;
 pub use columns::{Column, Columns};
 pub(crate) use family::{Instance, KernelFamily};
 pub use fields::{Fields, RecordField};
@@ -94,7 +94,7 @@ families! {
     Gather(gather::GatherKernel),
     /// Aligned packed words to memory at any alignment. Unpacks only.
     Scatter(scatter::ScatterKernel),
-    /// Words of memory that rows of one odd length fill. Unpacks only.
+    /// Words of memory that rows of one length fill. Unpacks only.
     Rows(rows::RowsKernel),
     /// Runs, or pieces of long ones, found by their numbers and not by their bytes.
     Pieces(pieces::PiecesKernel),

@@ -1,9 +1,9 @@
-//! Words of memory that rows of one odd length fill. The threads are numbered by words of memory instead of packed words, as many for each row.
+//! Words of memory that rows of one length fill. The threads are numbered by words of memory instead of packed words, as many for each row.
 
 use super::{Generic, Instance, KernelFamily, Query};
 use crate::plan::Direction;
 use crate::plan::gpu::{
-    AddressFunction, Analysis, Call, Grid, KernelText, LibraryPart, SECTOR, SLOT, Tuning, Units, alignment,
+    AddressFunction, Analysis, Call, Grid, KernelText, LibraryPart, SLOT, Tuning, Units, alignment,
 };
 use minijinja::context;
 use std::fmt;
@@ -32,11 +32,10 @@ pub(super) fn admits(query: &Query<'_>) -> Option<RowsKernel> {
     query.unpacks().then_some(RowsKernel { slots })
 }
 
-/// Serves unpacks of permuted rows of at most a sector that begin inside of sectors: each word of them by itself waits for its sector longer. Measured in
-/// `bench/results/2026-11-29-gpu-words-of-boxes.md`.
+/// Serves unpacks of permuted rows of up to a sector that begin inside of sectors: single words wait for their sectors longer.
 pub(super) fn inside_sectors(query: &Query<'_>) -> Option<RowsKernel> {
     let Analysis { runs, row, whole_sectors, .. } = query.analysis;
-    let short = row.is_some_and(|row| row > SLOT && row <= SECTOR);
+    let short = row.is_some_and(|row| query.tuning().rows.inside_sectors.contains(&row));
     (short && runs.permuted && !whole_sectors).then(|| admits(query)).flatten()
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Tuning {
     pub(crate) gather: BlockTuning,
     pub(crate) scatter: BlockTuning,
     pub(crate) lines: LinesTuning,
-    pub(crate) rows: BlockTuning,
+    pub(crate) rows: RowsTuning,
     pub(crate) ordered: OrderedTuning,
     pub(crate) tiles: TilesTuning,
     pub(crate) boxes: BoxesTuning,
@@ -229,6 +229,15 @@ pub(crate) struct BoxesTuning {
     pub(crate) straight_steps: u64,
 }
 
+/// The numbers of `families/rows.rs`.
+#[derive(Debug)]
+pub(crate) struct RowsTuning {
+    /// Threads of a block.
+    pub(crate) threads: u32,
+    /// Bytes of permuted rows that begin inside of sectors and are unpacked faster by their words of memory than by single words.
+    pub(crate) inside_sectors: Range<u64>,
+}
+
 /// The numbers of `families/fields.rs`.
 #[derive(Debug)]
 pub(crate) struct FieldsTuning {
@@ -252,7 +261,7 @@ pub(crate) struct FieldsTuning {
     pub(crate) many_fields: u64,
     /// Columns of tiles from which on these pack fields faster whose sectors several records share.
     pub(crate) shared_columns: u64,
-    /// Records from which on boxes pack them, in bytes.
+    /// Records from which on boxes pack them, in bytes, where threads of boxes move one word at a time on a side.
     pub(crate) boxed_pack: u64,
     /// Fields of at most this many bytes go before tiles in unpacks.
     pub(crate) unpack_before_tiles: u32,

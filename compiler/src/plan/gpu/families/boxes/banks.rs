@@ -3,9 +3,9 @@
 use super::cut::BoxCut;
 use super::shared::SharedBox;
 use super::steps::BoxSteps;
-use crate::plan::gpu::{Analysis, BANK, WARP, WIDEST};
+use crate::plan::gpu::{Analysis, BANK, WARP};
 
-/// Which of the words that a thread moves at once it begins with: `thread / threads * parts`, and the others in turn.
+/// Which of the words that a thread moves at once it begins with: `thread / threads * parts` modulo their number, and the others in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
     /// Threads that follow each other and begin with the same.
@@ -17,7 +17,7 @@ pub(super) struct Turn {
 impl Turn {
     /// Every thread begins with its first word.
     const NONE: Turn = Turn { threads: 1, parts: 0 };
-    /// With those that part the threads of a warp whose words are in one bank: four and two of them.
+    /// In the others, four groups of 8 threads or two of 16 begin with different words.
     const ALL: [Turn; 4] =
         [Turn::NONE, Turn { threads: 8, parts: 1 }, Turn { threads: 16, parts: 1 }, Turn { threads: 16, parts: 2 }];
 
@@ -52,11 +52,12 @@ impl Turn {
 /// Banks of shared memory.
 const BANKS: u64 = 32;
 
-/// A box in shared memory, with a gap against conflicts where it has fewer of them.
+/// A box in shared memory, with a gap against conflicts where it has fewer of them. It does not depend on where the array begins: items of a batch share the
+/// text of a kernel.
 pub(super) fn placed(cut: &BoxCut, analysis: &Analysis) -> SharedBox {
     let timed = |gap: bool| {
         let shared = SharedBox::new(cut.clone(), analysis, gap);
-        let words = shared.memory_at_once(WIDEST);
+        let words = shared.memory;
         let steps = BoxSteps::memory(&shared, words, analysis.tuning.boxes.threads);
         let wavefronts = Turn::best(&steps, cut.word, words).wavefronts(&steps, cut.word, words);
         (shared, wavefronts)
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
     use crate::layout::Layout;
     use crate::plan::Direction;
-    use crate::plan::gpu::GpuPlan;
+    use crate::plan::gpu::{GpuPlan, WIDEST};
 
     /// The box of 200 x `inner` x `near` bytes whose two last axes are exchanged, and its conflicts: accesses for each word that a warp moves.
     fn conflicts(inner: u64, near: u64) -> (SharedBox, u64) {
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn words_of_several_rows_of_memory_are_loaded_at_once() {
         let (shared, conflicts) = conflicts(36, 89);
-        assert_eq!(shared.memory_run(4, 256), Some(vec![89, 4]));
+        assert_eq!(shared.memory_run(4), Some(vec![89, 4]));
         assert_eq!(shared.memory_at_once(WIDEST), 4);
         assert!(conflicts <= 2);
     }

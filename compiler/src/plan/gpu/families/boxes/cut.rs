@@ -18,7 +18,7 @@ pub(super) struct BoxCut {
 }
 
 impl BoxCut {
-    /// The axis whose places are neighbours in memory.
+    /// The nearest axis of memory.
     pub(super) fn near(&self) -> usize {
         self.nearest[0]
     }
@@ -35,7 +35,7 @@ impl BoxCut {
         self.axes[self.near()].stride != i64::from(self.word)
     }
 
-    /// Bytes of memory that follow each other up to a gap, where the array has gaps and sectors in part.
+    /// Bytes of memory that follow each other up to a gap. Nothing where no axis has gaps inside of the element, and where all runs are whole sectors.
     pub(super) fn run_to_gap(&self) -> Option<u64> {
         let (mut run, mut begins) = (u64::from(self.word), self.origin as u64);
         let mut gap = None;
@@ -147,7 +147,7 @@ fn round(axes: &mut [Axis], at: usize, inside: u64, word: u32, most: u64) {
     let lined = (axis.extent.div_ceil(2)..=axis.extent).rev().filter(|extent| extent.is_multiple_of(lines));
     let mut at_lines = lined.filter(|&extent| few(extent));
     // Boxes of one size without words that are moved twice are not made much smaller.
-    let large = |&extent: &u64| even * axis.boxes() > axis.count || extent + extent / 8 >= even;
+    let large = |&extent: &u64| !axis.count.is_multiple_of(even) || extent + extent / 8 >= even;
     axis.extent = at_lines.find(large).unwrap_or(even);
 }
 

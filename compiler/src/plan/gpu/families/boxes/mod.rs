@@ -9,12 +9,10 @@ mod cut;
 mod shared;
 mod steps;
 
-pub use array::Axis;
-
 use super::{Generic, Instance, KernelFamily, Query, Tiles, tiles};
 use crate::plan::Direction;
 use crate::plan::gpu::{Analysis, BANK, Call, Grid, KernelText, Structure, Tuning, signed, word_type};
-use array::Array;
+use array::{Array, Axis};
 use banks::Turn;
 use cut::BoxCut;
 use minijinja::{Value, context};
@@ -46,8 +44,8 @@ impl Boxes {
         let tuning = &analysis.tuning.boxes;
         let cut = |direction, most| Some(banks::placed(&BoxCut::new(&array, tuning, direction, most)?, analysis));
         let boxes = |direction| {
-            // Of single bytes, smaller boxes have fewer steps.
-            let wide = cut(direction, tuning.box_bytes).filter(|shared| array.word > 1 || shared.moves_at_once());
+            // Bytes that threads move one by one on a side have smaller boxes, whose steps are fewer.
+            let wide = cut(direction, tuning.box_bytes).filter(|shared| array.word > 1 || !shared.moves_one_by_one());
             let shared = wide.or_else(|| cut(direction, tuning.narrow_box_bytes))?;
             (shared.words() * u64::from(array.word) <= tuning.most_bytes).then_some(shared)
         };
@@ -88,26 +86,32 @@ fn serving<'a>(query: &Query<'a>) -> Option<(&'a BoxCut, BoxesKernel)> {
     fitting(query).filter(|(cut, _)| long(cut) && query.call.bytes >= tuning.min_bytes)
 }
 
-/// Serves calls whose boxes have long runs on both sides. Tiles serve some of them: packs of planes with so few words that threads find them in the first-level
-/// cache, unless they move several words at once; packs that tiles store by whole sectors; and unpacks to places with gaps between them, but of many narrow
-/// words and small planes.
-pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
+/// Boxes with long runs on both sides, but those that other kernels move faster: packs of planes with so few words that threads find them in the first-level cache,
+/// where threads would move one word at a time; packs that tiles store by whole sectors; and unpacks by tiles to places with gaps between them, but to
+/// small planes of narrow words.
+fn fastest<'a>(query: &Query<'a>) -> Option<(&'a BoxCut, BoxesKernel)> {
     let tuning = &query.tuning().boxes;
     let few = query.found().map(|tiles: &Tiles| tiles.rows.saturating_mul(tiles.columns) < tuning.min_volume);
     let left = |cut: &BoxCut, kernel: &BoxesKernel| {
         if query.unpacks() {
-            return cut.has_steps() && few.is_some_and(|few| !few || cut.word >= tuning.tiled_steps);
+            let tiled = few == Some(false) || cut.word >= tuning.tiled_steps;
+            return cut.has_steps() && tiled && tiles::admits(query).is_some();
         }
         let cached = cut.word > 1 && !kernel.moves_at_once(cut) && tiles::has_small_planes(query) && few == Some(true);
         cached || (cut.stores_parts(tuning.run_bytes) && tiles::has_whole_sectors(query))
     };
-    serving(query).filter(|(cut, kernel)| !left(cut, kernel)).map(|(_, kernel)| kernel)
+    serving(query).filter(|(cut, kernel)| !left(cut, kernel))
+}
+
+/// Serves calls of boxes that no other kernel moves faster.
+pub(super) fn admits(query: &Query<'_>) -> Option<BoxesKernel> {
+    fastest(query).map(|(_, kernel)| kernel)
 }
 
 /// Whether boxes serve an array of records that kernels for records could move too: of `least` bytes and more, unless threads move several words at once.
 pub(super) fn before_records(query: &Query<'_>, least: u64) -> bool {
     let tuning = &query.tuning().boxes;
-    serving(query).is_some_and(|(cut, kernel)| {
+    fastest(query).is_some_and(|(cut, kernel)| {
         let least = match (kernel.moves_at_once(cut), query.direction) {
             (true, _) => tuning.min_record_at_once,
             (false, Direction::Unpack) => tuning.min_record.max(least),
@@ -145,7 +149,6 @@ impl KernelFamily for BoxesKernel {
     }
 
     fn prefetches(&self, instance: &Instance<'_>) -> bool {
-        // The ends of boxes inside of a run are the beginnings of others.
         instance.may_prefetch() && boxes(instance).is_some_and(|boxes| boxes.cut.run_to_gap().is_some())
     }
 
@@ -225,7 +228,7 @@ fn side(steps: &BoxSteps, bytes: u32) -> Value {
     let (inner, others) = axes.split_at(steps.row_axes);
     let (next, outer) = others.split_at(others.len().min(1));
     context! {
-        axes, inner, next, outer,
+        inner, next, outer,
         run => axes[0],
         parts => (0..steps.axes[0].words).collect::<Vec<_>>(),
         rows_at_once => steps.rows_at_once,
@@ -240,6 +243,22 @@ mod tests {
     use super::*;
     use crate::layout::Layout;
     use crate::plan::gpu::{Family, GpuPlan};
+
+    #[test]
+    fn places_in_shared_memory_do_not_depend_on_where_an_array_begins() {
+        // 24 x 36 x 5 bytes, axes 1 2 0: with a gap, four bytes at once have fewer conflicts, and single ones have as many.
+        let found = |root: u64| {
+            let text = format!(
+                "layout lb 0 extent 5000 {{\n  %0 = dense 1 x byte\n  %1 = stream 24 x 180 of %0\n  %2 = stream 5 x 1 of %1\n  \
+                 %3 = stream 36 x 5 of %2\n  root {root}: %3\n}}"
+            );
+            GpuPlan::new(&Layout::parse(&text).unwrap()).found::<Boxes>().unwrap().clone()
+        };
+        for (root, direction) in [(1, Direction::Pack), (2, Direction::Unpack), (3, Direction::Pack)] {
+            let of = |boxes: &Boxes| boxes.of(direction).map(|shared| (shared.strides.clone(), shared.memory));
+            assert_eq!(of(&found(root)), of(&found(0)), "{direction:?} at {root}");
+        }
+    }
 
     /// What serves calls of one element of an array: its axes in packed order, the innermost first, as places and bytes of memory between them.
     fn served(word: u64, axes: &[(u64, u64)], direction: Direction) -> Family {

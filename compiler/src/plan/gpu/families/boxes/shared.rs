@@ -12,11 +12,13 @@ pub(super) struct SharedBox {
     /// Words of shared memory from one place to the next of each axis.
     pub(super) strides: Vec<u64>,
     /// Words that a thread may move at once in memory, where they are neighbours in every box and begin at multiples of themselves: a power of two.
-    memory: u32,
+    pub(super) memory: u32,
     /// The same among the packed bytes.
     packed: u32,
     /// Divides where words that are moved at once begin in memory, but for the address of element 0.
     starts: u32,
+    /// Threads of a block, at least.
+    threads: u32,
 }
 
 /// Words that follow each other on a side: those of the places of the nearest axes.
@@ -39,20 +41,21 @@ impl SharedBox {
     /// A box in packed order.
     ///
     /// Runs begin at the same places of 16 bytes as among the packed bytes, so that threads can move several words at once. With a `gap`, the places of the
-    /// nearest axis of memory are an odd number of words or banks apart, or twice an odd number of narrow words: neighbours are in different banks.
+    /// nearest axis of memory are an odd number of words or banks apart, so that neighbours are in different banks; threads move a bank at once then.
     pub(super) fn new(cut: BoxCut, analysis: &Analysis, gap: bool) -> SharedBox {
-        let mut shared = SharedBox { strides: strides(&cut, gap), cut, memory: 1, packed: 1, starts: WIDEST };
+        let threads = analysis.tuning.boxes.threads;
+        let strides = strides(&cut, gap);
+        let mut shared = SharedBox { cut, strides, memory: 1, packed: 1, starts: WIDEST, threads };
         let word = shared.cut.word;
         let runs = shared.packed_runs();
         let others = shared.strides[runs.len()..].iter().fold(0, |bits, stride| bits | stride);
         if let Some(run) = runs.last() {
             shared.packed = RunWords { extent: run.extent | others, ..*run }.divided(WIDEST / word);
         }
-        let threads = analysis.tuning.boxes.threads;
         let widths = [BANK, BANK / 2].map(|bytes| bytes / word);
-        let fitting = |words: &u32| *words > 1 && shared.memory_run(*words, threads).is_some();
+        let fitting = |words: &u32| *words > 1 && shared.memory_run(*words).is_some();
         shared.memory = widths.into_iter().find(fitting).unwrap_or(1);
-        let run = shared.memory_run(shared.memory, threads).map_or(1, |places| places.len());
+        let run = shared.memory_run(shared.memory).map_or(1, |places| places.len());
         let outside = shared.cut.nearest[run..].iter().map(|&at| shared.cut.axes[at].stride);
         let begins = (analysis.layout.extent() | shared.cut.origin) as u64;
         shared.starts = alignment(outside.fold(begins, |bits, stride| bits | stride as u64));
@@ -66,24 +69,24 @@ impl SharedBox {
         (last + 1).next_multiple_of(u64::from(WIDEST / self.cut.word))
     }
 
-    /// Whether threads can move several words at once on both sides.
-    pub(super) fn moves_at_once(&self) -> bool {
-        self.memory > 1 && self.packed > 1
+    /// Whether threads move words one by one on a side.
+    pub(super) fn moves_one_by_one(&self) -> bool {
+        self.memory == 1 || self.packed == 1
     }
 
-    /// Words that threads move at once in memory, of which an address is a multiple of `alignment` bytes.
+    /// Words that threads move at once in memory, where the address of element 0 is a multiple of `alignment` bytes.
     pub(super) fn memory_at_once(&self, alignment: u32) -> u32 {
         self.memory.min(self.starts.min(alignment) / self.cut.word).max(1)
     }
 
-    /// The same among the packed bytes.
+    /// Words that threads move at once among the packed bytes, which begin at a multiple of `alignment` bytes.
     pub(super) fn packed_at_once(&self, alignment: u32) -> u32 {
         self.packed.min(alignment / self.cut.word).max(1)
     }
 
     /// The places of the nearest axes of memory along which threads move `words` words at once: all of the nearest, or where these are no multiple, as many of the
-    /// next ones as make one, which have room in a step of `threads` threads.
-    pub(super) fn memory_run(&self, words: u32, threads: u32) -> Option<Vec<u64>> {
+    /// next ones as make one, which have room in a step.
+    pub(super) fn memory_run(&self, words: u32) -> Option<Vec<u64>> {
         let order = &self.cut.nearest;
         let runs = self.runs(order, |axis| axis.stride as u64);
         let axes = runs.iter().position(|run| run.divided(words) == words)?;
@@ -92,7 +95,7 @@ impl SharedBox {
             let inside: u64 = places[..axes].iter().product();
             let words = u64::from(words);
             places[axes] = words >> inside.trailing_zeros().min(words.trailing_zeros());
-            if inside * places[axes] / words > u64::from(threads) {
+            if inside * places[axes] / words > u64::from(self.threads) {
                 return None;
             }
         }
@@ -118,7 +121,7 @@ impl SharedBox {
         runs
     }
 
-    /// The words that follow each other along the first axis of `order`, the first two, and so on: to the first of which a box has not all places.
+    /// The words that follow each other along the first axis of `order`, the first two, and so on, up to and including the first axis that is cut.
     fn runs(&self, order: &[usize], distance: impl Fn(&Axis) -> u64) -> Vec<RunWords> {
         let (mut runs, mut run) = (Vec::new(), RunWords { extent: 1, count: 1 });
         for axis in order.iter().map(|&at| &self.cut.axes[at]) {

@@ -56,7 +56,7 @@ impl BoxSteps {
     /// Steps in the order of memory. A thread moves `words` words at once.
     pub(super) fn memory(shared: &SharedBox, words: u32, threads: u32) -> BoxSteps {
         let order = &shared.cut.nearest;
-        let run = shared.memory_run(words, threads).unwrap_or_else(|| vec![shared.cut.axes[order[0]].extent]);
+        let run = shared.memory_run(words).unwrap_or_else(|| vec![shared.cut.axes[order[0]].extent]);
         BoxSteps::new(along(shared, order, &run, words, |axis| axis.stride), threads)
     }
 

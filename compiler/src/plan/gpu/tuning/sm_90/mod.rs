@@ -66,7 +66,8 @@ pub(crate) static SM_90: Tuning = Tuning {
     // A block has 2 KiB of packed bytes: a quarter of the memory is packed at least, or the rest is stored as it comes. No other span was measured.
     lines: LinesTuning { threads: 128, span: 8 << 10 },
     // Measured in `bench/results/2026-11-25-gpu-families.md`.
-    rows: BlockTuning { threads: 256 },
+    // Measured in `bench/results/2026-11-29-gpu-words-of-boxes.md`: rows of 24 and 32 bytes.
+    rows: RowsTuning { threads: 256, inside_sectors: 24..33 },
     ordered: OrderedTuning {
         threads: 256,
         unroll: 2,
@@ -77,7 +78,8 @@ pub(crate) static SM_90: Tuning = Tuning {
         far_one_in: 2,
         far: 128,
         // By the rule for lists: rows of 24 and 30 bytes were unpacked at 0.64 and 0.27 of peers that follow the order of memory, in
-        // `bench/results/2026-11-28-gpu-peers.md`.
+        // `bench/results/2026-11-28-gpu-peers.md`. Those of 40 and 48 bytes are faster by words since these request sectors:
+        // `bench/results/2026-11-29-gpu-words-of-boxes.md`.
         max_row: 36,
     },
     tiles: TilesTuning {
@@ -112,9 +114,10 @@ pub(crate) static SM_90: Tuning = Tuning {
         box_bytes: 25 << 10,
         narrow_box_bytes: 17 << 10,
         most_bytes: 36 << 10,
+        min_record: 20,
+        // Measured in `bench/results/2026-11-29-gpu-words-of-boxes.md`; `parted_run` is a sector.
         tiled_steps: 8,
         parted_run: 32,
-        min_record: 20,
         min_record_at_once: 10,
         min_packed_record: 68,
         // Measured in `bench/results/2026-11-29-gpu-requests.md`: 2 to 8 blocks; 4, 8 and 16 boxes.
