@@ -18,8 +18,8 @@
 {%- endfor %}
     const offset {{ order }}_begin = 0{{ moved(side.inner, order ~ "_place") }}{{ moved(side.next, order ~ "_place") }};
 {%- endmacro %}
-{#- Of a step: whether a thread has words, and where they are. #}
-{%- macro words_of_step(side, order, step, base) %}
+{#- Of a step: its place, and whether a thread has words in it. #}
+{%- macro words_of_step(side, order, step) %}
             u32 rest = {{ step }};
 {%- for axis in side.next %}
             const u32 place{{ axis.at }} = rest % {{ side.next_steps }} * {{ side.rows_at_once * axis.words }};
@@ -33,9 +33,9 @@
 {%- endfor %}
             const bool has = true
 {%- for axis in side.next %}{% if side.rows_at_once * side.next_steps > axis.places %} && (place{{ axis.at }} + {{ side.rows_at_once * axis.words }} <= {{ axis.extent }} || {{ order }}_place{{ axis.at }} + place{{ axis.at }} < {{ axis.extent }}){% endif %}{% endfor %};
-            u8 *const at = {{ base }} + ({{ order }}_begin + (0{{ moved(side.next, "place") }}{{ moved(side.outer, "place") }}));
 {%- endmacro %}
-{#- Where they are in shared memory. #}
+{#- Where they are on the side, and in shared memory. #}
+{%- macro outside(side, order, base) %}{{ base }} + ({{ order }}_begin + (0{{ moved(side.next, "place") }}{{ moved(side.outer, "place") }})){% endmacro %}
 {%- macro inside(side, first) %}{{ first }} + (0{{ shared_sum(side.next, "place") }}{{ shared_sum(side.outer, "place") }}){% endmacro %}
 {%- set loaded = memory_side if pack else packed_side %}
 {%- set loaded_order = "memory" if pack else "packed" %}
@@ -91,14 +91,14 @@ static __device__ __forceinline__ void move_block(
     if (memory_own) {
 #pragma unroll {% if stored.steps <= straight_steps %}{{ stored.steps }}{% else %}8{% endif %}
         for (u32 step = 0; step < {{ stored.steps }}; step++) {
-{{- words_of_step(stored, stored_order, "step", "base") }}
+{{- words_of_step(stored, stored_order, "step") }}
 {%- if parted %}
             if (has)
 {%- else %}
             const u32 of_run = memory_place{{ run.at }}{% if not stored.inner %} + place{{ run.at }}{% endif %};
             if (has && (of_run == 0 || of_run == {{ run.extent - run.words }}))
 {%- endif %}
-                prefetch(at);
+                prefetch({{ outside(stored, stored_order, "base") }});
         }
     }
 {%- endif %}
@@ -112,15 +112,15 @@ static __device__ __forceinline__ void move_block(
         for (u32 step = 0; step < {{ loads }}; step++) {
             if (round + step >= {{ loaded.steps }})
                 break;
-{{- words_of_step(loaded, loaded_order, "round + step", "base" if pack else "begin") }}
+{{- words_of_step(loaded, loaded_order, "round + step") }}
             if (has)
-                value[step] = __ldg((const {{ loaded.type }} *)at);
+                value[step] = __ldg((const {{ loaded.type }} *)({{ outside(loaded, loaded_order, "base" if pack else "begin") }}));
         }
 #pragma unroll
         for (u32 step = 0; step < {{ loads }}; step++) {
             if (round + step >= {{ loaded.steps }})
                 break;
-{{- words_of_step(loaded, loaded_order, "round + step", "base" if pack else "begin") }}
+{{- words_of_step(loaded, loaded_order, "round + step") }}
             if (has) {
 {%- if not pack %}
                 *({{ loaded.type }} *)(box + ({{ inside(loaded, "packed_inside") }})) = value[step];
@@ -138,18 +138,19 @@ static __device__ __forceinline__ void move_block(
     if ({{ stored_order }}_own) {
 #pragma unroll {% if stored.steps <= straight_steps %}{{ stored.steps }}{% else %}8{% endif %}
         for (u32 step = 0; step < {{ stored.steps }}; step++) {
-{{- words_of_step(stored, stored_order, "step", "begin" if pack else "base") }}
+{{- words_of_step(stored, stored_order, "step") }}
             if (has) {
+                {{ stored.type }} *const to = ({{ stored.type }} *)({{ outside(stored, stored_order, "begin" if pack else "base") }});
 {%- if pack %}
-                *({{ stored.type }} *)at = *(const {{ stored.type }} *)(box + ({{ inside(stored, "packed_inside") }}));
+                *to = *(const {{ stored.type }} *)(box + ({{ inside(stored, "packed_inside") }}));
 {%- elif run.words == 1 %}
-                *(word *)at = box[{{ inside(stored, "memory_inside0") }}];
+                *to = box[{{ inside(stored, "memory_inside0") }}];
 {%- else %}
                 {{ stored.type }} value = 0;
 {%- for part in stored.parts %}
                 value |= ({{ stored.type }})(({{ stored.type }})box[{{ inside(stored, "memory_inside" ~ part) }}] << {{ 8 * word }} * part{{ part }});
 {%- endfor %}
-                *({{ stored.type }} *)at = value;
+                *to = value;
 {%- endif %}
             }
         }
