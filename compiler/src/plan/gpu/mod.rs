@@ -42,7 +42,7 @@ pub(crate) use roofline::GRANULE;
 pub use roofline::{DeviceCopy, Footprint, Roofline, Traffic};
 pub(crate) use runs::{RunStatistics, is_searched, shortest_run};
 pub use shape::LaunchShape;
-pub(crate) use sizes::{BANK, JOINED, LINE, SCALAR, SECTOR, SLOT, WARP, WIDEST};
+pub(crate) use sizes::{BANK, BANKS, JOINED, LINE, SCALAR, SECTOR, SLOT, WARP, WIDEST};
 pub use tabled::TabledVariant;
 pub(crate) use text::{AddressFunction, KernelList, KernelText, LibraryPart, ListedPiece};
 pub use tuning::Cut;

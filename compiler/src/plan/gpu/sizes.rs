@@ -27,3 +27,6 @@ pub(crate) const WIDEST: u32 = 16;
 
 /// Bytes of a bank of shared memory.
 pub(crate) const BANK: u32 = 4;
+
+/// Banks of shared memory.
+pub(crate) const BANKS: u64 = 32;

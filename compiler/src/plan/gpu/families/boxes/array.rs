@@ -30,7 +30,8 @@ const MOST_AXES: usize = 8;
 /// narrow ones were not measured.
 const MOST_STEPS: i64 = 4;
 
-/// An array whose axes are permuted.
+/// An array whose axes are permuted, and what a box has of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Array {
     /// Bytes of a word: one element.
     pub(super) word: u32,
@@ -43,7 +44,7 @@ pub(super) struct Array {
 }
 
 impl Array {
-    /// The array that a layout is, if packed neighbours are no neighbours in memory, and those of memory are near each other.
+    /// The array that a layout is, in boxes of one word, if packed neighbours are no neighbours in memory, and those of memory are near each other.
     pub(super) fn find(analysis: &Analysis) -> Option<Array> {
         let word = u32::try_from(analysis.row?).ok()?;
         if !word.is_power_of_two() || word > analysis.granularity.word() {

@@ -1,9 +1,9 @@
 //! Which banks of shared memory threads access, and what keeps neighbours in different ones.
 
-use super::cut::BoxCut;
+use super::array::Array;
 use super::shared::SharedBox;
 use super::steps::BoxSteps;
-use crate::plan::gpu::{Analysis, BANK, WARP};
+use crate::plan::gpu::{Analysis, BANK, BANKS, WARP};
 
 /// Which of the words that a thread moves at once it begins with: `thread / threads * parts` modulo their number, and the others in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +49,9 @@ impl Turn {
     }
 }
 
-/// Banks of shared memory.
-const BANKS: u64 = 32;
-
 /// A box in shared memory, with a gap against conflicts where it has fewer of them. It does not depend on where the array begins: items of a batch share the
 /// text of a kernel.
-pub(super) fn placed(cut: &BoxCut, analysis: &Analysis) -> SharedBox {
+pub(super) fn placed(cut: &Array, analysis: &Analysis) -> SharedBox {
     let timed = |gap: bool| {
         let shared = SharedBox::new(cut.clone(), analysis, gap);
         let words = shared.memory;

@@ -4,20 +4,14 @@ use super::array::{Array, Axis};
 use crate::plan::Direction;
 use crate::plan::gpu::{BANK, BoxesTuning, Grid, LINE, SECTOR, Units};
 
-/// How an array is cut into boxes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BoxCut {
-    /// Bytes of a word: one element of the array.
-    pub(super) word: u32,
-    /// The axes, the innermost of the packed order first.
-    pub(super) axes: Vec<Axis>,
-    /// The offset of the first word in memory.
-    pub(super) origin: i64,
-    /// The axes in the order of memory, by their numbers: the nearest first.
-    pub(super) nearest: Vec<usize>,
-}
+impl Array {
+    /// The array in boxes of `most` bytes at most for one direction, if they have as many words as threads need.
+    pub(super) fn cut(&self, tuning: &BoxesTuning, direction: Direction, most: u64) -> Option<Array> {
+        let mut boxes = self.clone();
+        cut(&mut boxes, direction, tuning.run_bytes, most);
+        (volume(&boxes.axes) >= tuning.min_volume).then_some(boxes)
+    }
 
-impl BoxCut {
     /// The nearest axis of memory.
     pub(super) fn near(&self) -> usize {
         self.nearest[0]
@@ -137,8 +131,9 @@ fn round(axes: &mut [Axis], at: usize, inside: u64, word: u32, most: u64) {
     }
     let few = |extent: u64| (axis.count.div_ceil(extent) * extent - axis.count) * MOVED_TWICE <= axis.count;
     // Words that may be moved at once are neighbours in all boxes where they are in the array.
-    let at_once = (BANK.max(word) / word) >> (inside / u64::from(word)).trailing_zeros().min(2);
-    let together = (1 << axis.count.trailing_zeros().min(at_once.max(1).trailing_zeros())).min(axis.extent);
+    let at_once = BANK.max(word) / word;
+    let left = at_once.trailing_zeros().saturating_sub((inside / u64::from(word)).trailing_zeros());
+    let together = (1 << axis.count.trailing_zeros().min(left)).min(axis.extent);
     let even = axis.count.div_ceil(axis.boxes());
     let near = axis.extent.div_ceil(2)..=even.next_multiple_of(together);
     let whole = |extent: &u64| extent.is_multiple_of(together) && few(*extent) && extent * others <= most;
@@ -160,16 +155,6 @@ fn volume(axes: &[Axis]) -> u64 {
     axes.iter().map(|axis| axis.extent).product()
 }
 
-impl BoxCut {
-    /// Cuts an array into boxes of `most` bytes at most for one direction, if they have as many words as threads need.
-    pub(super) fn new(array: &Array, tuning: &BoxesTuning, direction: Direction, most: u64) -> Option<BoxCut> {
-        let Array { word, origin, ref nearest, ref axes } = *array;
-        let mut axes = axes.clone();
-        cut(&mut axes, array, direction, [tuning.run_bytes, most]);
-        (volume(&axes) >= tuning.min_volume).then_some(BoxCut { word, axes, origin, nearest: nearest.clone() })
-    }
-}
-
 /// Length of the runs that are stored, in lengths of those that are loaded: a store of a part of a sector takes longer than a load. Measured in
 /// `bench/results/2026-11-29-gpu-boxes.md`.
 const STORED: u64 = 2;
@@ -177,8 +162,8 @@ const STORED: u64 = 2;
 /// Chooses the places of a box: the side with the shorter runs grows first.
 ///
 /// Runs grow up to `run_bytes` bytes, and the box up to `most_bytes`.
-fn cut(axes: &mut [Axis], array: &Array, direction: Direction, [run_bytes, most_bytes]: [u64; 2]) {
-    let Array { word, ref nearest, .. } = *array;
+fn cut(array: &mut Array, direction: Direction, run_bytes: u64, most_bytes: u64) {
+    let Array { word, ref nearest, ref mut axes, .. } = *array;
     let order: Vec<usize> = (0..axes.len()).collect();
     let most = most_bytes / u64::from(word);
     let shares = if direction == Direction::Pack { [STORED, 1] } else { [1, STORED] };
@@ -209,7 +194,7 @@ mod tests {
     use crate::layout::Layout;
     use crate::plan::gpu::GpuPlan;
 
-    fn boxes(places: u64, direction: Direction) -> Option<BoxCut> {
+    fn boxes(places: u64, direction: Direction) -> Option<Array> {
         let text = format!(
             "layout lb 0 extent {} {{\n  %0 = dense 4 x byte\n  %1 = stream {places} x 1920 of %0\n  %2 = stream 20 x 4 of %1\n  \
              %3 = stream 24 x 80 of %2\n  root %3\n}}",

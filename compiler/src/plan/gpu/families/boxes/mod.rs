@@ -14,7 +14,6 @@ use crate::plan::Direction;
 use crate::plan::gpu::{Analysis, BANK, Call, Grid, KernelText, Structure, Tuning, signed, word_type};
 use array::{Array, Axis};
 use banks::Turn;
-use cut::BoxCut;
 use minijinja::{Value, context};
 use shared::SharedBox;
 use std::fmt;
@@ -42,7 +41,7 @@ impl Boxes {
     fn find(analysis: &Analysis) -> Option<Boxes> {
         let array = Array::find(analysis)?;
         let tuning = &analysis.tuning.boxes;
-        let cut = |direction, most| Some(banks::placed(&BoxCut::new(&array, tuning, direction, most)?, analysis));
+        let cut = |direction, most| Some(banks::placed(&array.cut(tuning, direction, most)?, analysis));
         let boxes = |direction| {
             // Bytes that threads move one by one on a side have smaller boxes, whose steps are fewer.
             let wide = cut(direction, tuning.box_bytes).filter(|shared| array.word > 1 || !shared.moves_one_by_one());
@@ -68,7 +67,7 @@ fn boxes<'a>(instance: &Instance<'a>) -> Option<&'a SharedBox> {
 }
 
 /// The boxes of a layout whose words are aligned on both sides of a call of whole elements, and their kernel.
-fn fitting<'a>(query: &Query<'a>) -> Option<(&'a BoxCut, BoxesKernel)> {
+fn fitting<'a>(query: &Query<'a>) -> Option<(&'a Array, BoxesKernel)> {
     let boxes = query.found::<Boxes>()?.of(query.direction)?;
     let memory = boxes.memory_at_once(query.memory);
     let packed = boxes.packed_at_once(query.packed);
@@ -77,9 +76,9 @@ fn fitting<'a>(query: &Query<'a>) -> Option<(&'a BoxCut, BoxesKernel)> {
 }
 
 /// A kernel for a call whose boxes have long runs on both sides.
-fn serving<'a>(query: &Query<'a>) -> Option<(&'a BoxCut, BoxesKernel)> {
+fn serving<'a>(query: &Query<'a>) -> Option<(&'a Array, BoxesKernel)> {
     let tuning = &query.tuning().boxes;
-    let long = |cut: &BoxCut| {
+    let long = |cut: &Array| {
         let (memory, packed) = cut.runs();
         memory.min(packed) >= tuning.min_run
     };
@@ -89,10 +88,10 @@ fn serving<'a>(query: &Query<'a>) -> Option<(&'a BoxCut, BoxesKernel)> {
 /// Boxes with long runs on both sides, but those that other kernels move faster: packs of planes with so few words that threads find them in the first-level cache,
 /// where threads would move one word at a time; packs that tiles store by whole sectors; and unpacks by tiles to places with gaps between them, but to
 /// small planes of narrow words.
-fn fastest<'a>(query: &Query<'a>) -> Option<(&'a BoxCut, BoxesKernel)> {
+fn fastest<'a>(query: &Query<'a>) -> Option<(&'a Array, BoxesKernel)> {
     let tuning = &query.tuning().boxes;
     let few = query.found().map(|tiles: &Tiles| tiles.rows.saturating_mul(tiles.columns) < tuning.min_volume);
-    let left = |cut: &BoxCut, kernel: &BoxesKernel| {
+    let left = |cut: &Array, kernel: &BoxesKernel| {
         if query.unpacks() {
             let tiled = few == Some(false) || cut.word >= tuning.tiled_steps;
             return cut.has_steps() && tiled && tiles::admits(query).is_some();
@@ -176,7 +175,7 @@ impl KernelFamily for BoxesKernel {
 
 impl BoxesKernel {
     /// Whether threads move several narrow words at once in memory, and as many as a bank has among the packed bytes.
-    fn moves_at_once(&self, cut: &BoxCut) -> bool {
+    fn moves_at_once(&self, cut: &Array) -> bool {
         self.memory > 1 && self.packed * cut.word >= BANK
     }
 

@@ -1,14 +1,13 @@
 //! Boxes in shared memory, and how many words threads move at once.
 
-use super::array::Axis;
-use super::cut::BoxCut;
+use super::array::{Array, Axis};
 use crate::plan::gpu::{Analysis, BANK, WIDEST, alignment};
 
 /// A box in shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SharedBox {
-    /// The places of the box.
-    pub(super) cut: BoxCut,
+    /// The array, and the places that the box has of it.
+    pub(super) cut: Array,
     /// Words of shared memory from one place to the next of each axis.
     pub(super) strides: Vec<u64>,
     /// Words that a thread may move at once in memory, where they are neighbours in every box and begin at multiples of themselves: a power of two.
@@ -42,7 +41,7 @@ impl SharedBox {
     ///
     /// Runs begin at the same places of 16 bytes as among the packed bytes, so that threads can move several words at once. With a `gap`, the places of the
     /// nearest axis of memory are an odd number of words or banks apart, so that neighbours are in different banks; threads move a bank at once then.
-    pub(super) fn new(cut: BoxCut, analysis: &Analysis, gap: bool) -> SharedBox {
+    pub(super) fn new(cut: Array, analysis: &Analysis, gap: bool) -> SharedBox {
         let threads = analysis.tuning.boxes.threads;
         let strides = strides(&cut, gap);
         let mut shared = SharedBox { cut, strides, memory: 1, packed: 1, starts: WIDEST, threads };
@@ -136,7 +135,7 @@ impl SharedBox {
 }
 
 /// Words of shared memory from one place to the next of each axis of a box.
-fn strides(cut: &BoxCut, gap: bool) -> Vec<u64> {
+fn strides(cut: &Array, gap: bool) -> Vec<u64> {
     let word = u64::from(cut.word);
     let (bank, unit) = (u64::from(BANK).max(word) / word, u64::from(WIDEST) / word);
     // Whether the places of the axes so far follow each other as they do among the packed bytes.
